@@ -9,7 +9,8 @@ from alipes.lazily import lazily
 if TYPE_CHECKING:
     from alipes.client.inference.client import InferenceClient
     from alipes.client.plain.aio import AsyncClient
-    from alipes.client.plain.request import Answer, Options
+    from alipes.client.plain.options import Options
+    from alipes.client.plain.request import Answer
     from alipes.client.plain.retry import Retry
     from alipes.client.plain.shared import SharedMemory
     from alipes.client.plain.sync import Client
@@ -24,7 +25,7 @@ _HOMES = {
     "AsyncClient": "alipes.client.plain.aio",
     "Client": "alipes.client.plain.sync",
     "InferenceClient": "alipes.client.inference.client",
-    "Options": "alipes.client.plain.request",
+    "Options": "alipes.client.plain.options",
     "Retry": "alipes.client.plain.retry",
     "SharedMemory": "alipes.client.plain.shared",
     "Signature": "alipes.client.signature",

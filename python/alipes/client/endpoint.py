@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from alipes.client.arguments import check_type, setting_error
 from alipes.client.tls import Tls
 from alipes.errors import ConfigError
 from alipes.local_ports import resolve
@@ -44,8 +45,12 @@ class Endpoint:
         encryption. `unix:path` stands for a Unix socket in the place of `host:port`.
 
         Raises:
-            ConfigError: If the scheme is another, or does not go together with what is said of encryption.
+            ConfigError: If the address is no text, its scheme is another, or does not go together with what is said of
+                encryption.
         """
+        if not isinstance(address, str) or not address:
+            raise setting_error("address", "text such as 'localhost:8001'", address)
+        check_type("tls", Tls, "a Tls, such as Tls(roots='server.pem')", tls)
         scheme, separator, rest = address.partition("://")
         if not separator or scheme == "unix":
             return cls("grpc", _place(address), tls)

@@ -190,4 +190,4 @@ def _text(shape: tuple[int, ...]) -> str:
 
 
 def _names(names: Any) -> str:
-    return ", ".join(f"'{name}'" for name in sorted(names))
+    return ", ".join(f"'{name}'" for name in sorted(map(str, names)))

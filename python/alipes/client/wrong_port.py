@@ -13,7 +13,7 @@ from alipes.client.endpoint import Endpoint, Wire
 from alipes.client.tls import Tls
 from alipes.errors import AlipesError
 
-__all__ = ["advice", "spoken_at"]
+__all__ = ["advice", "instead_of", "spoken_at"]
 
 Spoken: TypeAlias = "Wire | Literal['other']"
 """`other` is HTTP of something that is surely no inference server: metrics."""
@@ -33,6 +33,8 @@ _PROMETHEUS: Final = (
 )
 
 _PLACE: Final = re.compile(r"(?:[a-z]+://)?(?P<host>\[[^\]]*\]|[^:/\[\]]*):(?P<port>\d+)(?:/.*)?")
+
+_LAST_PORT: Final = 65535
 
 _NAMES: Final[dict[Wire, str]] = {"http": "HTTP", "grpc": "gRPC"}
 _STEPS: Final[dict[tuple[Wire, Spoken], int]] = {
@@ -67,13 +69,26 @@ def advice(address: str, wanted: Wire, tls: Tls | None = None) -> str | None:
         if met == "other"
         else f"what answers at {address} speaks {_NAMES[met]}"
     )
-    likely = f"{place['host']}:{int(place['port']) + _STEPS[wanted, met]}"
-    scheme = "http://" if wanted == "http" else ""
-    if spoken_at(likely) == wanted:
-        where = f"{_NAMES[wanted]} is at {likely}: pass '{scheme}{likely}'"
-    else:
-        where = f"pass the address of its {_NAMES[wanted]} endpoint (usually HTTP is 8000, gRPC 8001, metrics 8002)"
+    where = instead_of(address, met, wanted)
     return f"{seen}, and this client asks over {_NAMES[wanted]}; {where}"
+
+
+def instead_of(address: str, met: Spoken, wanted: Wire) -> str:
+    """What to pass for an address that speaks another protocol: the neighbouring port where that speaks the right one.
+
+    Args:
+        address: As the user wrote it.
+        met: What is spoken there.
+        wanted: The protocol of the client.
+
+    Units: waits for a second at most.
+    """
+    place = _PLACE.fullmatch(address)
+    port = 0 if place is None else int(place["port"]) + _STEPS[wanted, met]
+    likely = "" if place is None or not 0 < port <= _LAST_PORT else f"{place['host']}:{port}"
+    if likely and spoken_at(likely) == wanted:
+        return f"{_NAMES[wanted]} is at {likely}: pass '{'http://' if wanted == 'http' else ''}{likely}'"
+    return f"pass the address of its {_NAMES[wanted]} endpoint (usually HTTP is 8000, gRPC 8001, metrics 8002)"
 
 
 def spoken_at(address: str) -> Spoken | None:

@@ -128,6 +128,20 @@ def test_calls_that_come_again_are_checked_and_answered_as_the_first(client: Cli
                 client.infer("double", wrong)
 
 
+def test_a_wrong_type_is_named_when_a_call_comes_again_too(client: Client) -> None:
+    for _ in range(3):
+        assert client.infer("double", rows(3)).tolist() == [[6, 6]]
+        for call, text in (
+            (lambda: client.infer("double", rows(), timeout_s="1"), "timeout_s: expected seconds as a number, got '1'"),
+            (lambda: client.infer("double", object()), "input 'X' of model 'double' takes FP32: .* not 'object'"),
+            (lambda: client.infer("double", {"X": "one"}), "input 'X' of model 'double' takes FP32: .*'one'"),
+            (lambda: client.infer(["double"], rows()), "model: expected the model's name as text, got"),
+        ):
+            with pytest.raises(InvalidArgument, match=text):
+                call()
+        assert client.infer("double", rows(3), timeout=60).tolist() == [[6, 6]]
+
+
 def test_a_call_that_comes_again_has_its_time_and_its_further_attempts(
     repository: Path, tmp_path: Path, serve: Serve
 ) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Self, TypeVar, overload
+from collections.abc import Awaitable, Generator, Mapping, Sequence
+from functools import partial
+from typing import Any, Self, TypeVar, Unpack, overload
 
 import numpy.typing as npt
 
+from alipes.client.arguments import Version, model_name, timeout_of, version_text
 from alipes.client.plain.asyncio_bridge import running_bridge
 from alipes.client.plain.base import PlainClient, result_of
-from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs
+from alipes.client.plain.options import RequestOptions, read_options
+from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_tensors
+from alipes.client.plain.responses import AsyncResponses, in_thread
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import Look, Pause, Step, Steps
+from alipes.client.plain.steps import Look, OpenStream, Pause, Step, Steps, Where
 from alipes.client.signature import Signature
 from alipes.types import IndexEntry
 
@@ -26,6 +30,12 @@ class AsyncClient(PlainClient):
 
     Large arrays are sent without a copy: leave them unchanged until the response has arrived. Cancelling a coroutine
     cancels its request. A context manager, with and without `async`: leaving it closes the connections.
+
+    >>> async def ask():
+    ...     async with AsyncClient("localhost:8001") as client:
+    ...         print(await client.infer("double", [[1.0, 2.0]]), (await client.models())[0].name)
+    >>> asyncio.run(ask())
+    [[2. 4.]] double
     """
 
     async def __aenter__(self) -> Self:
@@ -34,12 +44,30 @@ class AsyncClient(PlainClient):
 
     async def __aexit__(self, *_: object) -> None:
         """Closes the connections."""
-        self.close()
+        self._link.close()
 
     @overload
-    async def infer(self, model: str, inputs: Mapping[str, npt.ArrayLike], **options: Any) -> dict[str, Array]: ...
+    async def infer(
+        self,
+        model: str,
+        inputs: Mapping[str, npt.ArrayLike],
+        *,
+        outputs: Outputs | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> dict[str, Array]: ...
     @overload
-    async def infer(self, model: str, inputs: npt.ArrayLike, **options: Any) -> Array: ...
+    async def infer(
+        self,
+        model: str,
+        inputs: npt.ArrayLike,
+        *,
+        outputs: Outputs | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> Array: ...
     async def infer(
         self,
         model: str,
@@ -47,7 +75,8 @@ class AsyncClient(PlainClient):
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
-        **options: Any,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
     ) -> dict[str, Array] | Array:
         """Sends an inference request and waits for its outputs.
 
@@ -56,18 +85,23 @@ class AsyncClient(PlainClient):
             inputs: Arrays by the name of their input; or the array alone, for a model with one input.
             outputs: The requested outputs; an array in shared memory by an output's name receives that output.
             timeout_s: Time for all attempts together; the client's own by default.
-            options: Further fields of the request; see `Options`.
+            timeout: The same under its short name, here and in all other methods.
+            options: Further fields of the request: `version`, `request_id`, `sequence_id`, `sequence_start`,
+                `sequence_end`, `priority`, `queue_timeout_s`, `parameters`; see `Options`.
 
         Returns:
             Arrays by the name of their output; for a single array, the single output where the model has one.
 
         Raises:
-            InvalidArgument: If the inputs do not fit the model's declaration; nothing was sent then.
+            InvalidArgument: If the inputs do not fit the model's declaration, or an argument is of another type;
+                nothing was sent then.
             InferError: If the server refuses or fails the request; the class tells the code.
             DeadlineExceeded: If the time is up.
             TransportError: If the server cannot be reached.
         """
-        return result_of(*await self._drive(self._infer_steps(model, inputs, outputs, timeout_s, Options(**options))))
+        limit_s = timeout_of(timeout_s, timeout)
+        steps = self._infer_steps(model, inputs, outputs, limit_s, read_options(options))
+        return result_of(*await self._drive(steps))
 
     async def ask(
         self,
@@ -76,46 +110,164 @@ class AsyncClient(PlainClient):
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
-        **options: Any,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
     ) -> Answer:
         """As `infer`, with the response's version, id and parameters beside its outputs."""
-        return (await self._drive(self._infer_steps(model, inputs, outputs, timeout_s, Options(**options))))[1]
+        limit_s = timeout_of(timeout_s, timeout)
+        return (await self._drive(self._infer_steps(model, inputs, outputs, limit_s, read_options(options))))[1]
 
-    async def is_live(self) -> bool:
+    @overload
+    def stream(
+        self,
+        model: str,
+        inputs: Mapping[str, npt.ArrayLike],
+        *,
+        outputs: Sequence[str] | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> AsyncResponses[dict[str, Array]]: ...
+    @overload
+    def stream(
+        self,
+        model: str,
+        inputs: npt.ArrayLike,
+        *,
+        outputs: Sequence[str] | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> AsyncResponses[Array]: ...
+    def stream(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        outputs: Sequence[str] | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> AsyncResponses[Any]:
+        """Yields the outputs of each response to a request, as the server makes them: for decoupled models, over gRPC.
+
+        Leaving the loop cancels the request. Other models give one response.
+
+        Args:
+            model: The model's name.
+            inputs: As `infer` takes them.
+            outputs: Names of the requested outputs.
+            timeout_s: The longest wait for each response; the client's own by default.
+            timeout: The same under its short name.
+            options: As `infer` takes them.
+
+        Returns:
+            An iterator over what `infer` returns. The request is sent when the first response is wanted.
+
+        Raises:
+            InvalidArgument: If an argument is of another type. Everything else is raised by the iterator.
+            Unsupported: If the client asks over HTTP; the error says where gRPC is.
+        """
+        check_tensors(inputs, outputs)
+        limit_s, fields = timeout_of(timeout_s, timeout), read_options(options)
+        begin = partial(self._stream_steps, model_name(model), inputs, outputs, limit_s, fields)
+        return AsyncResponses(lambda: self._drive(begin()))
+
+    async def is_live(self, *, timeout_s: float | None = None, timeout: float | None = None) -> bool:
         """Whether the server answers."""
-        return await self._drive(self._probe_steps(self._operations.live()))
+        return await self._drive(self._live_steps(timeout_of(timeout_s, timeout)))
 
-    async def is_ready(self) -> bool:
-        """Whether the server is ready."""
-        return await self._drive(self._probe_steps(self._operations.ready()))
+    async def is_ready(
+        self,
+        model: str | None = None,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> bool:
+        """Whether the server is ready; of a model, whether it accepts requests now."""
+        wanted = version_text(version, model_version)
+        return await self._drive(self._ready_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    async def is_model_ready(self, model: str, version: str = "") -> bool:
+    async def is_model_ready(
+        self,
+        model: str,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> bool:
         """Whether a model accepts requests now."""
-        return await self._drive(self._probe_steps(self._operations.model_ready(model, version)))
+        wanted = version_text(version, model_version)
+        return await self._drive(self._ready_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    async def server_metadata(self) -> dict[str, Any]:
+    live = is_live
+    ready = is_ready
+
+    async def server_metadata(self, *, timeout_s: float | None = None, timeout: float | None = None) -> dict[str, Any]:
         """The server's name, version and extensions."""
-        return await self._drive(self._call_steps(self._operations.server_metadata()))
+        return await self._drive(self._call_steps(self._operations.server_metadata(), timeout_of(timeout_s, timeout)))
 
-    async def metadata(self, model: str, version: str = "") -> dict[str, Any]:
+    async def metadata(
+        self,
+        model: str,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
         """A model's versions, inputs and outputs."""
-        return await self._drive(self._metadata_steps(model, version))
+        wanted = version_text(version, model_version)
+        return await self._drive(self._metadata_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    async def signature(self, model: str, version: str = "") -> Signature:
+    async def signature(
+        self,
+        model: str,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> Signature:
         """A model's inputs and outputs, as the server declares them now."""
-        return await self._drive(self._signature_steps(model, version))
+        wanted = version_text(version, model_version)
+        return await self._drive(self._signature_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    async def config(self, model: str, version: str = "") -> dict[str, Any]:
+    async def config(
+        self,
+        model: str,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
         """A model's configuration, completed."""
-        return await self._drive(self._config_steps(model, version))
+        wanted = version_text(version, model_version)
+        return await self._drive(self._config_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    async def statistics(self, model: str = "", version: str = "") -> list[dict[str, Any]]:
+    async def statistics(
+        self,
+        model: str = "",
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> list[dict[str, Any]]:
         """The statistics of a model's versions, or of all models."""
-        return await self._drive(self._call_steps(self._operations.statistics(model, version)))
+        wanted = version_text(version, model_version)
+        return await self._drive(self._statistics_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    async def models(self) -> list[IndexEntry]:
+    async def models(self, *, timeout_s: float | None = None, timeout: float | None = None) -> list[IndexEntry]:
         """The repository's models with their states."""
-        return await self._drive(self._call_steps(self._operations.index()))
+        return await self._drive(self._call_steps(self._operations.index(), timeout_of(timeout_s, timeout)))
+
+    stats = statistics
+    list_models = models
 
     async def load(
         self,
@@ -124,6 +276,7 @@ class AsyncClient(PlainClient):
         config: Mapping[str, Any] | str | None = None,
         files: Mapping[str, bytes] | None = None,
         timeout_s: float | None = None,
+        timeout: float | None = None,
     ) -> None:
         """Loads or reloads a model; returns when the server has finished.
 
@@ -132,12 +285,19 @@ class AsyncClient(PlainClient):
             config: A configuration in the place of the repository's.
             files: Files in the place of the repository's, by path: `1/model.onnx`.
             timeout_s: The longest wait; none by default.
-        """
-        await self._drive(self._load_steps(model, config, files, timeout_s))
+            timeout: The same under its short name.
 
-    async def unload(self, model: str, *, dependents: bool = False, timeout_s: float | None = None) -> None:
+        Raises:
+            NotFound: If the server has no model of that name; the error names those that it has.
+            InferError: If the server does not load it; the class tells the code.
+        """
+        await self._drive(self._load_steps(model, config, files, timeout_of(timeout_s, timeout)))
+
+    async def unload(
+        self, model: str, *, dependents: bool = False, timeout_s: float | None = None, timeout: float | None = None
+    ) -> None:
         """Unloads a model and, with `dependents`, the models that only it uses."""
-        await self._drive(self._unload_steps(model, dependents, timeout_s))
+        await self._drive(self._unload_steps(model, dependents, timeout_of(timeout_s, timeout)))
 
     async def share(self, byte_size: int) -> SharedMemory:
         """Creates memory that the server maps too: of arrays in it, only the position is sent.
@@ -153,6 +313,13 @@ class AsyncClient(PlainClient):
             await self._drive(self._unshare_steps(region))
         finally:
             region.close()
+
+    def close(self) -> Awaitable[None]:
+        """Closes the connections that no request uses now: at once, and `await client.close()` does the same."""
+        self._link.close()
+        return _Done()
+
+    aclose = close
 
     async def _drive(self, steps: Steps[T]) -> T:
         """Performs the steps of a verb on the running event loop."""
@@ -172,6 +339,13 @@ class AsyncClient(PlainClient):
     async def _perform(self, step: Step) -> Any:
         if isinstance(step, Pause):
             return await asyncio.sleep(step.seconds)
-        if isinstance(step, Look):
-            return await asyncio.to_thread(step.run, self._link)
+        if isinstance(step, (Look, Where, OpenStream)):
+            return await in_thread(lambda: step.run(self._link))
         return await running_bridge().call(lambda mailbox, number: step.begin(self._link, mailbox, number))
+
+
+class _Done(Awaitable[None]):
+    """What is done already, for those who await it."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Self, TypeVar
 
 from alipes._core import ClientLink, ClientPlan
+from alipes.client.arguments import (
+    check_request,
+    check_type,
+    header_pairs,
+    model_name,
+    request_error,
+    seconds,
+    setting_error,
+    timeout_setting,
+)
 from alipes.client.endpoint import Endpoint
 from alipes.client.plain.operations import HTTP, Call, Operations
-from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs, PreparedRequest
+from alipes.client.plain.options import Options
+from alipes.client.plain.request import Answer, Array, Inputs, Outputs, PreparedRequest, check_tensors
+from alipes.client.plain.responses import Reception
 from alipes.client.plain.retry import Attempts, Failure, Retry
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import ControlStep, InferStep, Look, Pause, Step, Steps
+from alipes.client.plain.steps import ControlStep, InferStep, Look, OpenStream, Pause, Step, Steps, Where
 from alipes.client.signature import Signature, read_signature
 from alipes.client.tls import Tls
+from alipes.client.triton_aliases import TritonAliases
 from alipes.config.nearest import nearest_first
 from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, TransportError, Unsupported
 
@@ -31,15 +45,21 @@ that a silent server blocks no caller for ever."""
 
 _CONNECT_TIMEOUT_S: Final = 10.0
 
+_NO_MODEL: Final = re.compile(r"failed to poll from model repository$|^requested model '.*' is not available$")
+"""Refusals of Triton to load a model and to count its requests, where there is none of its name; and for other reasons.
+Source: Triton 2.51, recorded.
+"""
 
-class PlainClient:
+
+class PlainClient(TritonAliases):
     """The verbs, each written once as steps; the driver of the steps belongs to the subclass."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
         address: str = "localhost:8001",
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
+        timeout: float | None = DEFAULT_TIMEOUT_S,
         connect_timeout_s: float = _CONNECT_TIMEOUT_S,
         retry: Retry | None = None,
         headers: Mapping[str, str] | None = None,
@@ -51,6 +71,7 @@ class PlainClient:
             address: `grpc://host:port`, `http://host:port` or, over gRPC, `host:port`; with `grpcs://` or `https://`
                 for encrypted connections, and `unix:path` in the place of host and port for a Unix socket.
             timeout_s: Longest time for a request with all its attempts; `None` is no limit.
+            timeout: The same under its short name.
             connect_timeout_s: Longest time for a connection.
             retry: Policy for requests that may be sent again; `Retry(times=0)` never does.
             headers: Headers of each request; metadata, over gRPC.
@@ -58,7 +79,8 @@ class PlainClient:
                 default.
 
         Raises:
-            ConfigError: If the address is of an unknown kind, or a file of `tls` cannot be used.
+            ConfigError: If an argument is of another type, the address is of an unknown kind, or a file of `tls` cannot
+                be used.
             TransportError: If the address cannot be parsed.
         """
         self.endpoint = Endpoint.parse(address, tls)
@@ -66,16 +88,14 @@ class PlainClient:
         self._answered = False
         self._advice: str | None = None
         self._looked = False
-        self.timeout_s = timeout_s
+        self.timeout_s = timeout_setting(timeout_s, timeout, DEFAULT_TIMEOUT_S)
+        check_type("retry", Retry, "a Retry, such as Retry(times=3)", retry)
         self.retry = retry if retry is not None else Retry()
-        pairs, encryption = list((headers or {}).items()), self.endpoint.tls
-        self._link = ClientLink(
-            self.endpoint.address,
-            self.endpoint.wire,
-            connect_timeout_s,
-            pairs,
-            None if encryption is None else encryption.read(),
-        )
+        self._headers = header_pairs(headers)
+        limit_s = seconds("connect_timeout_s", connect_timeout_s, setting_error)
+        self._connect_timeout_s = _CONNECT_TIMEOUT_S if limit_s is None else limit_s
+        self._encryption = None if self.endpoint.tls is None else self.endpoint.tls.read()
+        self._link = self._connect()
         self._signatures: dict[tuple[str, str], Signature] = {}
         self._plans: dict[str, ClientPlan] = {}
         self._regions: tuple[SharedMemory, ...] = ()
@@ -84,17 +104,18 @@ class PlainClient:
         """The client itself."""
         return self
 
-    def close(self) -> None:
-        """Closes the connections that no request uses now."""
-        self._link.close()
-
     def __exit__(self, *_: object) -> None:
         """Closes the connections."""
-        self.close()
+        self._link.close()
 
     def __repr__(self) -> str:
         """The class and the server's address."""
         return f"{type(self).__name__}('{self.endpoint}')"
+
+    def _connect(self) -> ClientLink:
+        """A link to the endpoint; it connects with its first call."""
+        where = self.endpoint
+        return ClientLink(where.address, where.wire, self._connect_timeout_s, self._headers, self._encryption)
 
     def _infer_steps(
         self,
@@ -106,11 +127,13 @@ class PlainClient:
         failed: Failure | None = None,
     ) -> Steps[tuple[PreparedRequest, Answer]]:
         """Sends a request until it is answered; `failed` is a first attempt that was made already."""
+        model_name(model)
+        check_tensors(inputs, outputs)
         attempts = self._attempts(timeout_s, repeatable=not options.sequence_id)
         try:
             if failed is not None:
                 yield Pause(attempts.after_first(failed))
-            request = yield from self._prepare_steps(model, inputs, outputs, options)
+            request = yield from self._prepare_steps(model, inputs, outputs, options, self._regions)
             response = yield from _repeat_steps(attempts, lambda left_s: InferStep(request.arguments(left_s)))
         except InferError as error:
             error.model = model
@@ -118,50 +141,87 @@ class PlainClient:
             raise
         return request, request.answer(response)
 
+    def _stream_steps(
+        self, model: str, inputs: Inputs, outputs: Outputs | None, timeout_s: float | None, options: Options
+    ) -> Steps[Reception]:
+        """Sends a request whose responses are received one after the other."""
+        yield from self._need_grpc_steps()
+        attempts = self._attempts(timeout_s, repeatable=False)
+        where = (self.endpoint.address, self._connect_timeout_s, self._headers, self._encryption)
+        try:
+            request = yield from self._prepare_steps(model, inputs, outputs, options, ())
+            yield from self._need_grpc_steps()  # the address may have turned out to be one of HTTP
+            stream = yield from _repeat_steps(attempts, lambda _: OpenStream(where, request.on_stream()))
+        except InferError as error:
+            error.model = model
+            error.request_id = options.request_id or None
+            raise
+        return Reception(stream, request, self.timeout_s if timeout_s is None else timeout_s)
+
+    def _need_grpc_steps(self) -> Steps[None]:
+        """Refuses to stream over HTTP, and says where gRPC is."""
+        if self.endpoint.wire == "http":
+            where = yield Where(self._address, "http", "grpc")
+            raise Unsupported(f"stream() needs gRPC, and this client asks {self.endpoint} over HTTP; {where}")
+
     def _prepare_steps(
-        self, model: str, inputs: Inputs, outputs: Outputs | None, options: Options
+        self,
+        model: str,
+        inputs: Inputs,
+        outputs: Outputs | None,
+        options: Options,
+        regions: tuple[SharedMemory, ...],
     ) -> Steps[PreparedRequest]:
         """Checks the inputs against the model's signature, which is fetched once."""
         known = self._signatures.get((model, options.version))
         if known is not None:
             try:
-                return PreparedRequest(known, inputs, outputs, options, self._regions)
+                return PreparedRequest(known, inputs, outputs, options, regions)
             except InvalidArgument:
                 # The model may have been reloaded with other inputs since its signature was fetched.
                 if (yield from self._signature_steps(model, options.version)) == known:
                     raise
         signature = yield from self._signature_steps(model, options.version)
-        return PreparedRequest(signature, inputs, outputs, options, self._regions)
+        return PreparedRequest(signature, inputs, outputs, options, regions)
 
-    def _signature_steps(self, model: str, version: str) -> Steps[Signature]:
+    def _signature_steps(self, model: str, version: str, timeout_s: float | None = None) -> Steps[Signature]:
         """Fetches a model's signature and remembers it."""
-        metadata = yield from self._metadata_steps(model, version)
+        metadata = yield from self._metadata_steps(model, version, timeout_s)
         try:
-            config = yield from self._call_steps(self._operations.config(model, version))
+            config = yield from self._call_steps(self._operations.config(model, version), timeout_s)
         except InferError:
             config = None  # not every server has configurations; such a one reports missing inputs itself
         return self._learn(model, version, read_signature(metadata, config))
 
-    def _metadata_steps(self, model: str, version: str) -> Steps[dict[str, Any]]:
+    def _metadata_steps(self, model: str, version: str, timeout_s: float | None = None) -> Steps[dict[str, Any]]:
         """Fetches a model's versions, inputs and outputs."""
-        return (yield from self._about_steps(model, self._operations.metadata(model, version)))
+        call = self._operations.metadata(model_name(model), version)
+        return (yield from self._about_steps(model, call, timeout_s))
 
-    def _config_steps(self, model: str, version: str) -> Steps[dict[str, Any]]:
+    def _config_steps(self, model: str, version: str, timeout_s: float | None = None) -> Steps[dict[str, Any]]:
         """Fetches a model's configuration."""
-        return (yield from self._about_steps(model, self._operations.config(model, version)))
+        call = self._operations.config(model_name(model), version)
+        return (yield from self._about_steps(model, call, timeout_s))
 
-    def _about_steps(self, model: str, call: Call[T]) -> Steps[T]:
+    def _statistics_steps(self, model: str, version: str, timeout_s: float | None) -> Steps[list[dict[str, Any]]]:
+        """Fetches the statistics of a model's versions, or of all models."""
+        call = self._operations.statistics(model_name(model), version)
+        return (yield from self._about_steps(model, call, timeout_s))
+
+    def _about_steps(self, model: str, call: Call[T], timeout_s: float | None = None) -> Steps[T]:
         """Makes a control call about a model; an error says which models there are where there is none of its name."""
         try:
-            return (yield from self._call_steps(call))
-        except NotFound as error:
+            return (yield from self._call_steps(call, timeout_s))
+        except InferError as error:
+            if not isinstance(error, NotFound) and not _NO_MODEL.search(str(error)):
+                raise
             try:
                 names = {entry.name for entry in (yield from self._call_steps(self._operations.index()))}
             except AlipesError:
                 raise error from None
-            if model in names or not names:
+            if model in names or not model:
                 raise
-            raise NotFound(f"{error}; the server has {nearest_first(model, names)}", model=model) from error
+            raise NotFound(f"{error}; the server has {_listed(model, names)}", model=model) from error
 
     def _load_steps(
         self,
@@ -171,18 +231,21 @@ class PlainClient:
         timeout_s: float | None,
     ) -> Steps[None]:
         """Loads a model; without a time-out it takes as long as the server needs."""
-        yield from self._call_steps(
-            self._operations.load(model, _config_text(config), files or {}), _unlimited(timeout_s)
-        )
+        check_request("config", (str, Mapping), "a configuration as a dictionary or as JSON", config)
+        check_request("files", Mapping, "a dictionary of contents by path", files)
+        call = self._operations.load(model_name(model), _config_text(config), files or {})
+        yield from self._about_steps(model, call, _unlimited(timeout_s))
         self._forget(model)
 
     def _unload_steps(self, model: str, dependents: bool, timeout_s: float | None) -> Steps[None]:
         """Unloads a model; without a time-out it takes as long as the server needs."""
-        yield from self._call_steps(self._operations.unload(model, dependents), _unlimited(timeout_s))
+        yield from self._call_steps(self._operations.unload(model_name(model), dependents), _unlimited(timeout_s))
         self._forget(model)
 
     def _share_steps(self, byte_size: int) -> Steps[SharedMemory]:
         """Creates a shared-memory region and registers it with the server."""
+        if not isinstance(byte_size, int) or isinstance(byte_size, bool):
+            raise request_error("byte_size", "a whole number", byte_size)
         region = SharedMemory(byte_size)
         try:
             yield from self._call_steps(self._operations.share(region.name, region.key, byte_size))
@@ -197,9 +260,21 @@ class PlainClient:
         self._regions = tuple(other for other in self._regions if other is not region)
         yield from self._call_steps(self._operations.unshare(region.name))
 
-    def _probe_steps(self, call: Call[bool]) -> Steps[bool]:
+    def _live_steps(self, timeout_s: float | None) -> Steps[bool]:
+        """Whether the server answers."""
+        return self._probe_steps(self._operations.live(), timeout_s)
+
+    def _ready_steps(self, model: str | None, version: str, timeout_s: float | None) -> Steps[bool]:
+        """Whether the server is ready, or a model of it."""
+        if model is not None:
+            return self._probe_steps(self._operations.model_ready(model_name(model), version), timeout_s)
+        if version:
+            raise InvalidArgument(f"version: expected a model beside it, got {version!r} alone")
+        return self._probe_steps(self._operations.ready(), timeout_s)
+
+    def _probe_steps(self, call: Call[bool], timeout_s: float | None = None) -> Steps[bool]:
         """Makes one attempt at a health call; a server that refuses or cannot be reached counts as false."""
-        attempts = self._attempts(self.timeout_s, repeatable=call.repeatable)
+        attempts = self._attempts(timeout_s, repeatable=call.repeatable)
         try:
             found = call.read((yield ControlStep(call.path, call.body, attempts.left_s())))
         except (InferError, TransportError) as error:
@@ -283,10 +358,8 @@ class PlainClient:
 
 
 def result_of(request: PreparedRequest, answer: Answer) -> dict[str, Array] | Array:
-    """The result of `infer`: all outputs by name, or the only one where the caller passed a single array."""
-    if request.single and len(answer.outputs) == 1:
-        return next(iter(answer.outputs.values()))
-    return answer.outputs
+    """The result of `infer`."""
+    return request.result(answer.outputs)
 
 
 def _repeat_steps(attempts: Attempts, step: Callable[[float | None], Step]) -> Steps[Any]:
@@ -297,6 +370,10 @@ def _repeat_steps(attempts: Attempts, step: Callable[[float | None], Step]) -> S
         except AlipesError as error:
             wait_s = attempts.after(error)
         yield Pause(wait_s)
+
+
+def _listed(model: str, names: Collection[str]) -> str:
+    return nearest_first(model, names) if names else "no models"
 
 
 def _is_strange(error: AlipesError) -> bool:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from alipes.client.arguments import request_error
+from alipes.client.plain.options import Options
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.signature import Signature
 from alipes.config.named import Named
 from alipes.errors import InvalidArgument, TransportError
 
-__all__ = ["Answer", "Array", "Inputs", "Options", "Outputs", "PreparedRequest", "named_outputs"]
+__all__ = ["Answer", "Array", "Inputs", "Outputs", "PreparedRequest", "check_tensors", "named_outputs"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Inputs: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
@@ -42,48 +44,14 @@ class Answer:
         return self.outputs[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The fields of a request beside its tensors.
+class PreparedRequest:
+    """An inference request whose inputs fit the model; it may be sent more than once.
 
     Attributes:
-        version: The version; empty leaves the choice to the server.
-        request_id: Repeated in the response, and in errors.
-        sequence_id: The sequence that the request belongs to.
-        sequence_start: Whether this request starts the sequence.
-        sequence_end: Whether this request ends the sequence.
-        priority: 1 is highest, 0 is the model's default.
-        queue_timeout_s: The longest wait in the model's queue.
-        parameters: The model's own parameters.
+        single: Whether the caller passed an array alone, so that a single output is returned alone, too.
+        model: The model's name.
+        request_id: The request's id.
     """
-
-    version: str = ""
-    request_id: str = ""
-    sequence_id: int | str | None = None
-    sequence_start: bool = False
-    sequence_end: bool = False
-    priority: int = 0
-    queue_timeout_s: float | None = None
-    parameters: Mapping[str, bool | int | float | str] | None = None
-
-    def as_parameters(self) -> dict[str, bool | int | float | str] | None:
-        """All fields as parameters of the protocol; `None` where there are none."""
-        fields: dict[str, bool | int | float | str] = {}
-        if self.sequence_id:
-            fields["sequence_id"] = self.sequence_id
-            fields["sequence_start"] = self.sequence_start
-            fields["sequence_end"] = self.sequence_end
-        if self.priority:
-            fields["priority"] = self.priority
-        if self.queue_timeout_s is not None:
-            fields["timeout"] = max(round(self.queue_timeout_s * 1e6), 1)
-        if self.parameters:
-            fields |= self.parameters
-        return fields or None
-
-
-class PreparedRequest:
-    """An inference request whose inputs fit the model; it may be sent more than once."""
 
     def __init__(
         self,
@@ -100,6 +68,7 @@ class PreparedRequest:
         """
         tensors: list[tuple[Any, ...]] = list(signature.tensors(inputs))
         self.single = not isinstance(inputs, Mapping)
+        self.model, self.request_id = signature.model, options.request_id
         self._targets: dict[str, tuple[SharedMemory, int]] = {}
         if regions:
             tensors = [_placed(tensor, regions) for tensor in tensors]
@@ -115,6 +84,24 @@ class PreparedRequest:
     def arguments(self, timeout_s: float | None) -> tuple[Any, ...]:
         """The arguments of `_core.ClientLink.infer`."""
         return (*self._arguments, timeout_s)
+
+    def on_stream(self) -> dict[str, Any]:
+        """The arguments of `_core.ClientStream.send`; the server marks the last response."""
+        model, version, tensors, wanted, request_id, parameters = self._arguments
+        return {
+            "model": model,
+            "version": version,
+            "inputs": tensors,
+            "outputs": wanted,
+            "request_id": request_id,
+            "parameters": {**(parameters or {}), "triton_enable_empty_final_response": True},
+        }
+
+    def result(self, outputs: dict[str, Array]) -> dict[str, Array] | Array:
+        """What the caller gets: all outputs by name, or the only one where an array was passed alone."""
+        if self.single and len(outputs) == 1:
+            return next(iter(outputs.values()))
+        return named_outputs(self.model, outputs)
 
     def answer(self, response: tuple[dict[str, Any], str, str, dict[str, Any]]) -> Answer:
         """Reads a response; outputs in shared memory become arrays over it."""
@@ -152,6 +139,29 @@ class PreparedRequest:
             self._targets[name] = (region, place["shared_memory_offset"])
             wanted.append((name, place))
         return wanted
+
+
+def check_tensors(inputs: Any, outputs: Any) -> None:
+    """Checks what a caller passes for inputs and outputs, before the model's signature is known.
+
+    Raises:
+        InvalidArgument: If it is of another type.
+    """
+    if inputs is None:
+        raise request_error("inputs", "an array, or a dictionary of arrays by input", inputs)
+    if isinstance(inputs, Mapping):
+        for name in inputs:
+            if not isinstance(name, str):
+                raise request_error("inputs", "names of inputs as text", name)
+    if isinstance(outputs, str):
+        raise request_error("outputs", f"a list of names: ['{outputs}']", outputs)
+    if outputs is None:
+        return
+    if not isinstance(outputs, Collection):
+        raise request_error("outputs", "a list of names", outputs)
+    for name in outputs:
+        if not isinstance(name, str):
+            raise request_error("outputs", "names of outputs as text", name)
 
 
 def named_outputs(model: str, outputs: dict[str, Array]) -> dict[str, Array]:

@@ -7,14 +7,14 @@ and `AsyncClient` differ only in the driver, so each verb is written once.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from alipes._core import ClientLink, ClientMailbox, ClientTask
+from alipes._core import ClientLink, ClientMailbox, ClientStream, ClientTask
 from alipes.client.endpoint import Wire
 
-__all__ = ["ControlStep", "InferStep", "Look", "Pause", "Step", "Steps"]
+__all__ = ["ControlStep", "InferStep", "Look", "OpenStream", "Pause", "Step", "Steps", "Where"]
 
 T = TypeVar("T")
 
@@ -91,6 +91,51 @@ class Look:
         return advice(self.address, self.wire)
 
 
-Step: TypeAlias = InferStep | ControlStep | Pause | Look
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A look for another endpoint of the server at an address; its result is what to pass instead, as a sentence.
+
+    Attributes:
+        address: The address, as the user wrote it.
+        met: The protocol there.
+        wanted: The protocol of the endpoint that is wanted.
+    """
+
+    address: str
+    met: Wire
+    wanted: Wire
+
+    def run(self, _link: ClientLink) -> str:
+        """Asks, and waits for an answer."""
+        from alipes.client.wrong_port import instead_of  # as rare as `Look`
+
+        return instead_of(self.address, self.met, self.wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStream:
+    """Opens a stream with one request on it, the only one; its result is the stream.
+
+    Attributes:
+        connection: The arguments of `ClientStream`.
+        request: The arguments of `ClientStream.send`.
+    """
+
+    connection: tuple[Any, ...]
+    request: Mapping[str, Any]
+
+    def run(self, _link: ClientLink) -> ClientStream:
+        """Connects and sends, and waits for both."""
+        stream = ClientStream(*self.connection)
+        try:
+            stream.send(**self.request)
+            stream.half_close()
+        except BaseException:
+            stream.cancel()
+            raise
+        return stream
+
+
+Step: TypeAlias = InferStep | ControlStep | Pause | Look | Where | OpenStream
 Steps: TypeAlias = Generator[Step, Any, T]
 """A verb in progress; its return value is the verb's result."""

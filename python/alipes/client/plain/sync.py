@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, TypeVar, overload
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy.typing as npt
 
+from alipes.client.arguments import Version, model_name, timeout_of, version_text
 from alipes.client.plain.base import PlainClient, result_of
-from alipes.client.plain.request import Answer, Array, Inputs, Options, Outputs, named_outputs
+from alipes.client.plain.options import RequestOptions, read_options
+from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_tensors, named_outputs
+from alipes.client.plain.responses import Responses
 from alipes.client.plain.retry import Failure
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import Steps
@@ -27,12 +31,34 @@ class Client(PlainClient):
 
     Several threads may use it at the same time, each on a connection of its own, and a forked process may go on using
     it. A context manager: leaving it closes the connections.
+
+    >>> with Client("localhost:8001") as client:
+    ...     print(client.infer("double", [[1.0, 2.0]]), client.models()[0].name)
+    [[2. 4.]] double
     """
 
     @overload
-    def infer(self, model: str, inputs: Mapping[str, npt.ArrayLike], **options: Any) -> dict[str, Array]: ...
+    def infer(
+        self,
+        model: str,
+        inputs: Mapping[str, npt.ArrayLike],
+        *,
+        outputs: Outputs | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> dict[str, Array]: ...
     @overload
-    def infer(self, model: str, inputs: npt.ArrayLike, **options: Any) -> Array: ...
+    def infer(
+        self,
+        model: str,
+        inputs: npt.ArrayLike,
+        *,
+        outputs: Outputs | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> Array: ...
     def infer(
         self,
         model: str,
@@ -40,7 +66,8 @@ class Client(PlainClient):
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
-        **options: Any,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
     ) -> dict[str, Array] | Array:
         """Sends an inference request and waits for its outputs.
 
@@ -49,30 +76,39 @@ class Client(PlainClient):
             inputs: Arrays by the name of their input; or the array alone, for a model with one input.
             outputs: The requested outputs; an array in shared memory by an output's name receives that output.
             timeout_s: Time for all attempts together; the client's own by default.
-            options: Further fields of the request; see `Options`.
+            timeout: The same under its short name, here and in all other methods.
+            options: Further fields of the request: `version`, `request_id`, `sequence_id`, `sequence_start`,
+                `sequence_end`, `priority`, `queue_timeout_s`, `parameters`; see `Options`.
 
         Returns:
             Arrays by the name of their output; for a single array, the single output where the model has one.
 
         Raises:
-            InvalidArgument: If the inputs do not fit the model's declaration; nothing was sent then.
+            InvalidArgument: If the inputs do not fit the model's declaration, or an argument is of another type;
+                nothing was sent then.
             InferError: If the server refuses or fails the request; the class tells the code.
             DeadlineExceeded: If the time is up.
             TransportError: If the server cannot be reached.
         """
         failed = None
-        if outputs is None and not options and not self._regions and (plan := self._plans.get(model)) is not None:
-            # The fast path: one step into the data plane checks, encodes and sends arrays as declared.
-            limit_s = self.timeout_s if timeout_s is None else timeout_s
-            began_s = time.monotonic()
-            try:
+        if timeout is not None:
+            timeout_s = timeout_of(timeout_s, timeout)
+        began_s = 0.0
+        try:
+            if outputs is None and not options and not self._regions and (plan := self._plans.get(model)) is not None:
+                # The fast path: one step into the data plane checks, encodes and sends arrays as declared.
+                limit_s = self.timeout_s if timeout_s is None else timeout_s
+                began_s = time.monotonic()
                 answered: dict[str, Array] | Array | None = self._link.plain(plan, inputs, limit_s)
-            except AlipesError as error:
-                failed = Failure(error, began_s)
-            else:
                 if answered is not None:
                     return named_outputs(model, answered) if type(answered) is dict else answered
-        return result_of(*self._drive(self._infer_steps(model, inputs, outputs, timeout_s, Options(**options), failed)))
+        except AlipesError as error:
+            failed = Failure(error, began_s)
+        except TypeError:
+            pass  # nothing was sent: the other path says which argument is wrong
+        limit_s = timeout_of(timeout_s)
+        steps = self._infer_steps(model, inputs, outputs, limit_s, read_options(options), failed)
+        return result_of(*self._drive(steps))
 
     def ask(
         self,
@@ -81,46 +117,164 @@ class Client(PlainClient):
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
-        **options: Any,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
     ) -> Answer:
         """As `infer`, with the response's version, id and parameters beside its outputs."""
-        return (self._drive(self._infer_steps(model, inputs, outputs, timeout_s, Options(**options))))[1]
+        limit_s = timeout_of(timeout_s, timeout)
+        return self._drive(self._infer_steps(model, inputs, outputs, limit_s, read_options(options)))[1]
 
-    def is_live(self) -> bool:
+    @overload
+    def stream(
+        self,
+        model: str,
+        inputs: Mapping[str, npt.ArrayLike],
+        *,
+        outputs: Sequence[str] | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> Responses[dict[str, Array]]: ...
+    @overload
+    def stream(
+        self,
+        model: str,
+        inputs: npt.ArrayLike,
+        *,
+        outputs: Sequence[str] | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> Responses[Array]: ...
+    def stream(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        outputs: Sequence[str] | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> Responses[Any]:
+        """Yields the outputs of each response to a request, as the server makes them: for decoupled models, over gRPC.
+
+        Leaving the loop cancels the request. Other models give one response.
+
+        Args:
+            model: The model's name.
+            inputs: As `infer` takes them.
+            outputs: Names of the requested outputs.
+            timeout_s: The longest wait for each response; the client's own by default.
+            timeout: The same under its short name.
+            options: As `infer` takes them.
+
+        Returns:
+            An iterator over what `infer` returns. The request is sent when the first response is wanted.
+
+        Raises:
+            InvalidArgument: If an argument is of another type. Everything else is raised by the iterator.
+            Unsupported: If the client asks over HTTP; the error says where gRPC is.
+        """
+        check_tensors(inputs, outputs)
+        limit_s, fields = timeout_of(timeout_s, timeout), read_options(options)
+        begin = partial(self._stream_steps, model_name(model), inputs, outputs, limit_s, fields)
+        return Responses(lambda: self._drive(begin()))
+
+    def is_live(self, *, timeout_s: float | None = None, timeout: float | None = None) -> bool:
         """Whether the server answers."""
-        return self._drive(self._probe_steps(self._operations.live()))
+        return self._drive(self._live_steps(timeout_of(timeout_s, timeout)))
 
-    def is_ready(self) -> bool:
-        """Whether the server is ready."""
-        return self._drive(self._probe_steps(self._operations.ready()))
+    def is_ready(
+        self,
+        model: str | None = None,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> bool:
+        """Whether the server is ready; of a model, whether it accepts requests now."""
+        wanted = version_text(version, model_version)
+        return self._drive(self._ready_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    def is_model_ready(self, model: str, version: str = "") -> bool:
+    def is_model_ready(
+        self,
+        model: str,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> bool:
         """Whether a model accepts requests now."""
-        return self._drive(self._probe_steps(self._operations.model_ready(model, version)))
+        wanted = version_text(version, model_version)
+        return self._drive(self._ready_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    def server_metadata(self) -> dict[str, Any]:
+    live = is_live
+    ready = is_ready
+
+    def server_metadata(self, *, timeout_s: float | None = None, timeout: float | None = None) -> dict[str, Any]:
         """The server's name, version and extensions."""
-        return self._drive(self._call_steps(self._operations.server_metadata()))
+        return self._drive(self._call_steps(self._operations.server_metadata(), timeout_of(timeout_s, timeout)))
 
-    def metadata(self, model: str, version: str = "") -> dict[str, Any]:
+    def metadata(
+        self,
+        model: str,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
         """A model's versions, inputs and outputs."""
-        return self._drive(self._metadata_steps(model, version))
+        wanted = version_text(version, model_version)
+        return self._drive(self._metadata_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    def signature(self, model: str, version: str = "") -> Signature:
+    def signature(
+        self,
+        model: str,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> Signature:
         """A model's inputs and outputs, as the server declares them now."""
-        return self._drive(self._signature_steps(model, version))
+        wanted = version_text(version, model_version)
+        return self._drive(self._signature_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    def config(self, model: str, version: str = "") -> dict[str, Any]:
+    def config(
+        self,
+        model: str,
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
         """A model's configuration, completed."""
-        return self._drive(self._config_steps(model, version))
+        wanted = version_text(version, model_version)
+        return self._drive(self._config_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    def statistics(self, model: str = "", version: str = "") -> list[dict[str, Any]]:
+    def statistics(
+        self,
+        model: str = "",
+        version: Version = None,
+        *,
+        model_version: Version = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> list[dict[str, Any]]:
         """The statistics of a model's versions, or of all models."""
-        return self._drive(self._call_steps(self._operations.statistics(model, version)))
+        wanted = version_text(version, model_version)
+        return self._drive(self._statistics_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
-    def models(self) -> list[IndexEntry]:
+    def models(self, *, timeout_s: float | None = None, timeout: float | None = None) -> list[IndexEntry]:
         """The repository's models with their states."""
-        return self._drive(self._call_steps(self._operations.index()))
+        return self._drive(self._call_steps(self._operations.index(), timeout_of(timeout_s, timeout)))
+
+    stats = statistics
+    list_models = models
 
     def load(
         self,
@@ -129,6 +283,7 @@ class Client(PlainClient):
         config: Mapping[str, Any] | str | None = None,
         files: Mapping[str, bytes] | None = None,
         timeout_s: float | None = None,
+        timeout: float | None = None,
     ) -> None:
         """Loads or reloads a model; returns when the server has finished.
 
@@ -137,12 +292,19 @@ class Client(PlainClient):
             config: A configuration in the place of the repository's.
             files: Files in the place of the repository's, by path: `1/model.onnx`.
             timeout_s: The longest wait; none by default.
-        """
-        self._drive(self._load_steps(model, config, files, timeout_s))
+            timeout: The same under its short name.
 
-    def unload(self, model: str, *, dependents: bool = False, timeout_s: float | None = None) -> None:
+        Raises:
+            NotFound: If the server has no model of that name; the error names those that it has.
+            InferError: If the server does not load it; the class tells the code.
+        """
+        self._drive(self._load_steps(model, config, files, timeout_of(timeout_s, timeout)))
+
+    def unload(
+        self, model: str, *, dependents: bool = False, timeout_s: float | None = None, timeout: float | None = None
+    ) -> None:
         """Unloads a model and, with `dependents`, the models that only it uses."""
-        self._drive(self._unload_steps(model, dependents, timeout_s))
+        self._drive(self._unload_steps(model, dependents, timeout_of(timeout_s, timeout)))
 
     def share(self, byte_size: int) -> SharedMemory:
         """Creates memory that the server maps too: of arrays in it, only the position is sent.
@@ -153,6 +315,10 @@ class Client(PlainClient):
         region = self._drive(self._share_steps(byte_size))
         region.on_close(lambda: self._drive(self._unshare_steps(region)))
         return region
+
+    def close(self) -> None:
+        """Closes the connections that no request uses now."""
+        self._link.close()
 
     def _drive(self, steps: Steps[T]) -> T:
         """Performs the steps of a verb on the calling thread."""

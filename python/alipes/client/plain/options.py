@@ -1,0 +1,154 @@
+"""The options of a request: what it may say beside its tensors, as a caller writes it and as it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypedDict
+
+import numpy as np
+
+from alipes.client.arguments import request_error, seconds, version_text
+from alipes.config.nearest import nearest_first
+from alipes.errors import InvalidArgument
+
+__all__ = ["Options", "RequestOptions", "read_options"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The fields of a request beside its tensors.
+
+    Attributes:
+        version: The version; empty leaves the choice to the server.
+        request_id: Repeated in the response, and in errors.
+        sequence_id: The sequence that the request belongs to.
+        sequence_start: Whether this request starts the sequence.
+        sequence_end: Whether this request ends the sequence.
+        priority: 1 is highest, 0 is the model's default.
+        queue_timeout_s: The longest wait in the model's queue.
+        parameters: The model's own parameters.
+    """
+
+    version: str = ""
+    request_id: str = ""
+    sequence_id: int | str | None = None
+    sequence_start: bool = False
+    sequence_end: bool = False
+    priority: int = 0
+    queue_timeout_s: float | None = None
+    parameters: Mapping[str, bool | int | float | str] | None = None
+
+    def as_parameters(self) -> dict[str, bool | int | float | str] | None:
+        """All fields as parameters of the protocol; `None` where there are none."""
+        fields: dict[str, bool | int | float | str] = {}
+        if self.sequence_id:
+            fields["sequence_id"] = self.sequence_id
+            fields["sequence_start"] = self.sequence_start
+            fields["sequence_end"] = self.sequence_end
+        if self.priority:
+            fields["priority"] = self.priority
+        if self.queue_timeout_s is not None:
+            fields["timeout"] = max(round(self.queue_timeout_s * 1e6), 1)
+        if self.parameters:
+            fields |= self.parameters
+        return fields or None
+
+
+class RequestOptions(TypedDict, total=False):
+    """The options that `infer`, `ask` and `stream` take by name: the fields of `Options`.
+
+    Attributes:
+        version: The version, a number or the same as text; the server's choice by default.
+        model_version: The same under tritonclient's name.
+        request_id: Repeated in the response, and in errors.
+        sequence_id: The sequence that the request belongs to.
+        sequence_start: Whether this request starts the sequence.
+        sequence_end: Whether this request ends the sequence.
+        priority: 1 is highest, 0 is the model's default.
+        queue_timeout_s: The longest wait in the model's queue.
+        parameters: The model's own parameters.
+    """
+
+    version: int | str | None
+    model_version: int | str | None
+    request_id: str
+    sequence_id: int | str | None
+    sequence_start: bool
+    sequence_end: bool
+    priority: int
+    queue_timeout_s: float | None
+    parameters: Mapping[str, bool | int | float | str] | None
+
+
+_KNOWN: Final = frozenset(RequestOptions.__annotations__)
+_ARGUMENTS_BESIDE: Final = ("outputs", "timeout", "timeout_s")
+"""Arguments that the methods take themselves: a message about an unknown name offers them, too."""
+
+_NONE: Final = Options()
+
+
+def read_options(options: RequestOptions | Mapping[str, Any]) -> Options:
+    """The options of a request, checked.
+
+    Raises:
+        InvalidArgument: If a name is unknown, or a value is of another type.
+    """
+    if not options:
+        return _NONE
+    fields: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in _KNOWN:
+            known = nearest_first(name, [*_KNOWN, *_ARGUMENTS_BESIDE])
+            raise InvalidArgument(f"a request has no option '{name}': there are {known}")
+        if value is not None and name in _CHECKS:
+            fields[name] = _CHECKS[name](name, value)
+    fields["version"] = version_text(options.get("version"), options.get("model_version"))
+    return Options(**fields)
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise request_error(name, f"text such as '{value}'" if isinstance(value, int) else "text", value)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise request_error(name, "True or False", value)
+
+
+def _integer(name: str, value: Any) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise request_error(name, "a whole number", value)
+
+
+def _sequence(name: str, value: Any) -> int | str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise request_error(name, "a whole number or text", value)
+
+
+def _parameters(name: str, value: Any) -> Mapping[str, bool | int | float | str]:
+    if not isinstance(value, Mapping):
+        raise request_error(name, "a dictionary", value)
+    for key, item in value.items():
+        if not isinstance(key, str) or not isinstance(item, (bool, int, float, str)):
+            raise request_error(f"{name}[{key!r}]", "a text, a number, True or False, with a text as its name", item)
+    return value
+
+
+_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
+    "request_id": _text,
+    "sequence_id": _sequence,
+    "sequence_start": _flag,
+    "sequence_end": _flag,
+    "priority": _integer,
+    "queue_timeout_s": seconds,
+    "parameters": _parameters,
+}
+"""Option -> its check; the version has one of its own."""
