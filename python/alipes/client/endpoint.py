@@ -10,7 +10,7 @@ from alipes.client.tls import Tls
 from alipes.errors import ConfigError
 from alipes.local_ports import resolve
 
-__all__ = ["Endpoint", "Wire"]
+__all__ = ["Endpoint", "Wire", "has_scheme"]
 
 Wire = Literal["grpc", "http"]
 
@@ -39,7 +39,7 @@ class Endpoint:
 
     @classmethod
     def parse(cls, address: str, tls: Tls | None = None) -> Endpoint:
-        """Reads `grpc://host:port`, `http://host:port/path` or `host:port`, which is gRPC.
+        """Reads `grpc://host:port`, `http://host:port/path` or `host:port`, which is gRPC unless something else shows.
 
         `grpcs://` and `https://` are the same encrypted, as is an address without a scheme where something is said of
         encryption. `unix:path` stands for a Unix socket in the place of `host:port`.
@@ -51,8 +51,8 @@ class Endpoint:
         if not isinstance(address, str) or not address:
             raise setting_error("address", "text such as 'localhost:8001'", address)
         check_type("tls", Tls, "a Tls, such as Tls(roots='server.pem')", tls)
-        scheme, separator, rest = address.partition("://")
-        if not separator or scheme == "unix":
+        scheme, _, rest = address.partition("://")
+        if not has_scheme(address):
             return cls("grpc", _place(address), tls)
         known = _SCHEMES.get(scheme)
         if known is None:
@@ -73,6 +73,11 @@ class Endpoint:
     def __str__(self) -> str:
         """The address, with its scheme."""
         return f"{self.wire}{'' if self.tls is None else 's'}://{self.address}"
+
+
+def has_scheme(address: str) -> bool:
+    """Whether an address says its protocol."""
+    return "://" in address and not address.startswith("unix:")
 
 
 def _place(address: str) -> str:

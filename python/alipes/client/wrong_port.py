@@ -1,4 +1,4 @@
-"""Which protocol a server speaks at an address, for a client that got no sensible answer there.
+"""Which protocol a server speaks at an address: for a client that got no sensible answer there, and for commands.
 
 The endpoints of one server are easily mistaken for each other: 8000 is HTTP, 8001 gRPC, 8002 metrics.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import socket
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from alipes.client.endpoint import Endpoint, Wire
+from alipes.client.endpoint import Endpoint, Wire, has_scheme
 from alipes.client.tls import Tls
-from alipes.errors import AlipesError
+from alipes.errors import AlipesError, TransportError
 
-__all__ = ["advice", "instead_of", "spoken_at"]
+__all__ = ["advice", "find_endpoint", "instead_of", "spoken_at"]
 
 Spoken: TypeAlias = "Wire | Literal['other']"
 """`other` is HTTP of something that is surely no inference server: metrics."""
@@ -33,6 +34,8 @@ _PROMETHEUS: Final = (
 )
 
 _PLACE: Final = re.compile(r"(?:[a-z]+://)?(?P<host>\[[^\]]*\]|[^:/\[\]]*):(?P<port>\d+)(?:/.*)?")
+
+_OTHER: Final = "what answers at {address} is no inference server, but HTTP of another kind, such as its metrics"
 
 _LAST_PORT: Final = 65535
 
@@ -64,11 +67,7 @@ def advice(address: str, wanted: Wire, tls: Tls | None = None) -> str | None:
     met = spoken_at(address)
     if met is None or met == wanted:
         return None
-    seen = (
-        f"what answers at {address} is no inference server, but HTTP of another kind, such as its metrics"
-        if met == "other"
-        else f"what answers at {address} speaks {_NAMES[met]}"
-    )
+    seen = _OTHER.format(address=address) if met == "other" else f"what answers at {address} speaks {_NAMES[met]}"
     where = instead_of(address, met, wanted)
     return f"{seen}, and this client asks over {_NAMES[wanted]}; {where}"
 
@@ -95,11 +94,10 @@ def spoken_at(address: str) -> Spoken | None:
     """The protocol that is spoken there; None where nobody answers, or nobody says."""
     try:
         authority = Endpoint.parse(address).address.partition("/")[0]
-        host, _, port = authority.rpartition(":")
-        question = f"GET /v2 HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n"
-        with socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S) as connection:
+        with _connection(Endpoint.parse(address).address) as connection:
             connection.settimeout(_TIMEOUT_S)
-            connection.sendall(question.encode())
+            host = "localhost" if authority.startswith("unix:") else authority
+            connection.sendall(f"GET /v2 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
             answer = b""
             while len(answer) < _MOST_BYTES and (more := connection.recv(_MOST_BYTES)):
                 answer += more
@@ -110,6 +108,45 @@ def spoken_at(address: str) -> Spoken | None:
     if answer.startswith(b"HTTP/1."):
         return _kind_of(answer)
     return "grpc" if len(answer) >= 9 and answer[3] == _SETTINGS else None
+
+
+def find_endpoint(address: str, tls: Tls | None = None) -> Endpoint:
+    """The endpoint at an address; where that has no scheme, what is spoken there says which protocol it is of.
+
+    Args:
+        address: `host:port`, `grpc://`, `http://`, `grpcs://`, `https://` or `unix:path`.
+        tls: What is known of encryption; with it, an address without a scheme is one of gRPC.
+
+    Raises:
+        ConfigError: If the address cannot be read.
+        TransportError: If nobody answers at an address without a scheme, or no inference server does.
+
+    Units: waits for a second at most.
+    """
+    endpoint = Endpoint.parse(address, tls)
+    if has_scheme(address) or endpoint.tls is not None:
+        return endpoint
+    met = spoken_at(address)
+    if met is None:
+        raise TransportError(f"nobody answers at {address} as an inference server does: is one running there?")
+    if met == "other":
+        raise TransportError(f"{_OTHER.format(address=address)}; {instead_of(address, met, 'grpc')}")
+    return replace(endpoint, wire=met)
+
+
+def _connection(address: str) -> socket.socket:
+    """A connection to `host:port` or `unix:path`."""
+    if address.startswith("unix:"):
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.settimeout(_TIMEOUT_S)
+            connection.connect(address.removeprefix("unix:"))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+    host, _, port = address.partition("/")[0].rpartition(":")
+    return socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S)
 
 
 def _is_plain(address: str, tls: Tls | None) -> bool:

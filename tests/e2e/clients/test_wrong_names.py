@@ -41,12 +41,13 @@ def likely(address: str, step: int) -> str:
 
 
 def test_an_http_port_for_a_grpc_client_is_named(server: ServerProcess) -> None:
-    for text in (
-        refusal(lambda: InferenceClient(server.http, "classifier"), TransportError),
-        refusal(lambda: Client(server.http).infer("classifier", X), AlipesError),
-        refusal(lambda: asyncio.run(AsyncClient(server.http).metadata("classifier")), AlipesError),
+    explicit = f"grpc://{server.http}"
+    for address, text in (
+        (server.http, refusal(lambda: InferenceClient(server.http, "classifier"), TransportError)),
+        (explicit, refusal(lambda: Client(explicit).infer("classifier", X), AlipesError)),
+        (explicit, refusal(lambda: asyncio.run(AsyncClient(explicit).metadata("classifier")), AlipesError)),
     ):
-        assert f"what answers at {server.http} speaks HTTP, and this client asks over gRPC" in text
+        assert f"what answers at {address} speaks HTTP, and this client asks over gRPC" in text
         assert "usually HTTP is 8000, gRPC 8001" in text or f"pass '{likely(server.http, 1)}'" in text
 
 
@@ -60,6 +61,8 @@ def test_a_metrics_port_is_no_server(server: ServerProcess) -> None:
     assert "is no inference server, but HTTP of another kind, such as its metrics" in text
     text = refusal(lambda: Client(f"http://{server.metrics}").infer("classifier", X), TransportError)
     assert "such as its metrics, and this client asks over HTTP" in text
+    text = refusal(lambda: Client(server.metrics).infer("classifier", X), AlipesError)
+    assert "such as its metrics, and this client asks over gRPC" in text
 
 
 def test_a_metrics_port_is_neither_live_nor_ready(server: ServerProcess, caplog: pytest.LogCaptureFixture) -> None:
@@ -86,7 +89,7 @@ def test_the_likely_port_is_named_where_the_protocol_is_spoken(
 
 
 def test_a_health_call_at_the_wrong_port_says_so_once(server: ServerProcess, caplog: pytest.LogCaptureFixture) -> None:
-    client = Client(server.http)
+    client = Client(f"grpc://{server.http}")
     assert [client.is_ready() for _ in range(3)] == [False] * 3
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 1

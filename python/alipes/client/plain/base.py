@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final, Self, TypeVar
 
 from alipes._core import ClientLink, ClientPlan
@@ -19,14 +20,15 @@ from alipes.client.arguments import (
     setting_error,
     timeout_setting,
 )
-from alipes.client.endpoint import Endpoint
+from alipes.client.endpoint import Endpoint, has_scheme
 from alipes.client.plain.operations import HTTP, Call, Operations
 from alipes.client.plain.options import Options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, PreparedRequest, check_tensors
 from alipes.client.plain.responses import Reception
 from alipes.client.plain.retry import Attempts, Failure, Retry
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import ControlStep, InferStep, Look, OpenStream, Pause, Step, Steps, Where
+from alipes.client.plain.steps import ControlStep, InferStep, Listen, Look, OpenStream, Pause, Step, Steps, Where
+from alipes.client.plain.undecided import UndecidedOperations
 from alipes.client.signature import Signature, read_signature
 from alipes.client.tls import Tls
 from alipes.client.triton_aliases import TritonAliases
@@ -68,8 +70,9 @@ class PlainClient(TritonAliases):
         """Connects with the first request.
 
         Args:
-            address: `grpc://host:port`, `http://host:port` or, over gRPC, `host:port`; with `grpcs://` or `https://`
-                for encrypted connections, and `unix:path` in the place of host and port for a Unix socket.
+            address: `host:port`, `grpc://host:port` or `http://host:port`; with `grpcs://` or `https://` for encrypted
+                connections, and `unix:path` in the place of host and port for a Unix socket. Without a scheme the first
+                call finds out whether gRPC or HTTP is spoken there.
             timeout_s: Longest time for a request with all its attempts; `None` is no limit.
             timeout: The same under its short name.
             connect_timeout_s: Longest time for a connection.
@@ -85,6 +88,7 @@ class PlainClient(TritonAliases):
         """
         self.endpoint = Endpoint.parse(address, tls)
         self._address = address
+        self._undecided = self.endpoint.tls is None and not has_scheme(address)
         self._answered = False
         self._advice: str | None = None
         self._looked = False
@@ -95,7 +99,7 @@ class PlainClient(TritonAliases):
         limit_s = seconds("connect_timeout_s", connect_timeout_s, setting_error)
         self._connect_timeout_s = _CONNECT_TIMEOUT_S if limit_s is None else limit_s
         self._encryption = None if self.endpoint.tls is None else self.endpoint.tls.read()
-        self._link = self._connect()
+        self._link = self._connect(self.endpoint)
         self._signatures: dict[tuple[str, str], Signature] = {}
         self._plans: dict[str, ClientPlan] = {}
         self._regions: tuple[SharedMemory, ...] = ()
@@ -112,9 +116,8 @@ class PlainClient(TritonAliases):
         """The class and the server's address."""
         return f"{type(self).__name__}('{self.endpoint}')"
 
-    def _connect(self) -> ClientLink:
-        """A link to the endpoint; it connects with its first call."""
-        where = self.endpoint
+    def _connect(self, where: Endpoint) -> ClientLink:
+        """A link to an endpoint; it connects with its first call."""
         return ClientLink(where.address, where.wire, self._connect_timeout_s, self._headers, self._encryption)
 
     def _infer_steps(
@@ -278,6 +281,8 @@ class PlainClient(TritonAliases):
         try:
             found = call.read((yield ControlStep(call.path, call.body, attempts.left_s())))
         except (InferError, TransportError) as error:
+            if (other := (yield from self._over_http_steps(call, error))) is not None:
+                return (yield from self._probe_steps(other, timeout_s))
             if _is_strange(error):
                 yield from self._look_again_steps()
             return False
@@ -299,7 +304,16 @@ class PlainClient(TritonAliases):
         """Makes a control call, with retries."""
         attempts = self._attempts(timeout_s, repeatable=call.repeatable, retry=call.retry)
         try:
-            response = yield from _repeat_steps(attempts, lambda left_s: ControlStep(call.path, call.body, left_s))
+            while True:
+                try:
+                    response = yield ControlStep(call.path, call.body, attempts.left_s())
+                    break
+                except AlipesError as error:
+                    if (other := (yield from self._over_http_steps(call, error))) is not None:
+                        call = other
+                        continue
+                    wait_s = attempts.after(error)
+                yield Pause(wait_s)
             found = self._read(call, response)
         except (TransportError, Unsupported) as error:
             advice = (yield from self._look_steps()) if _is_strange(error) else None
@@ -311,6 +325,22 @@ class PlainClient(TritonAliases):
             raise
         self._answered = True
         return found
+
+    def _over_http_steps(self, call: Call[T], error: AlipesError) -> Steps[Call[T] | None]:
+        """The same call over HTTP, where the address has no scheme and HTTP is what is spoken there.
+
+        A look costs a round trip, so nobody looks before a first call over gRPC has failed.
+        """
+        if call.over_http is None or not _is_strange(error):
+            return None
+        if self.endpoint.wire == "grpc" and (yield Listen(self._address)) == "http":
+            before = self._link
+            over_http = replace(self.endpoint, wire="http")
+            # The link first: a thread that sees the new endpoint finds the new link, too.
+            self._link = self._connect(over_http)
+            self.endpoint = over_http
+            before.close()
+        return call.over_http() if self.endpoint.wire == "http" else None
 
     def _look_steps(self) -> Steps[str | None]:
         """What speaks at the address of a server that has never answered, though something is there; looks once."""
@@ -335,7 +365,7 @@ class PlainClient(TritonAliases):
             return HTTP
         from alipes.client.plain.operations_grpc import GRPC  # imports protobuf, which HTTP clients never need
 
-        return GRPC
+        return UndecidedOperations(GRPC) if self._undecided and not self._answered else GRPC
 
     def _attempts(self, timeout_s: float | None, *, repeatable: bool, retry: Retry | None = None) -> Attempts:
         whole_s = self.timeout_s if timeout_s is None else timeout_s

@@ -28,6 +28,7 @@ class Call(Generic[T]):
         read: Reads the body of the response.
         repeatable: Whether it may be sent again where the outcome of an attempt is unknown.
         retry: Its retry policy; `None` is the client's own.
+        over_http: Makes the same call over HTTP, where the address may be one of HTTP.
     """
 
     path: str
@@ -35,6 +36,7 @@ class Call(Generic[T]):
     read: Callable[[bytes], T]
     repeatable: bool = True
     retry: Retry | None = None
+    over_http: Callable[[], Call[T]] | None = None
 
 
 class Operations(Protocol):

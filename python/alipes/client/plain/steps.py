@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from alipes._core import ClientLink, ClientMailbox, ClientStream, ClientTask
 from alipes.client.endpoint import Wire
 
-__all__ = ["ControlStep", "InferStep", "Look", "OpenStream", "Pause", "Step", "Steps", "Where"]
+__all__ = ["ControlStep", "InferStep", "Listen", "Look", "OpenStream", "Pause", "Step", "Steps", "Where"]
 
 T = TypeVar("T")
 
@@ -92,6 +92,23 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Listen:
+    """A look for the protocol that is spoken at an address; its result is `grpc`, `http`, `other`, or `None`.
+
+    Attributes:
+        address: The address, as the user wrote it.
+    """
+
+    address: str
+
+    def run(self, _link: ClientLink) -> str | None:
+        """Asks, and waits for an answer."""
+        from alipes.client.wrong_port import spoken_at  # as rare as `Look`
+
+        return spoken_at(self.address)
+
+
+@dataclass(frozen=True, slots=True)
 class Where:
     """A look for another endpoint of the server at an address; its result is what to pass instead, as a sentence.
 
@@ -136,6 +153,6 @@ class OpenStream:
         return stream
 
 
-Step: TypeAlias = InferStep | ControlStep | Pause | Look | Where | OpenStream
+Step: TypeAlias = InferStep | ControlStep | Pause | Look | Listen | Where | OpenStream
 Steps: TypeAlias = Generator[Step, Any, T]
 """A verb in progress; its return value is the verb's result."""

@@ -1,0 +1,74 @@
+"""Control calls at an address without a scheme, which may be one of gRPC or of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from alipes.client.plain.operations import HTTP, Call, Operations
+from alipes.types import IndexEntry
+
+__all__ = ["UndecidedOperations"]
+
+T = TypeVar("T")
+Document = dict[str, Any]
+
+
+class UndecidedOperations:
+    """Control calls over gRPC, each of which can be made over HTTP instead."""
+
+    def __init__(self, grpc: Operations) -> None:
+        """Takes the calls over gRPC."""
+        self._grpc = grpc
+
+    def live(self) -> Call[bool]:
+        """Whether the server answers."""
+        return self._either(lambda operations: operations.live())
+
+    def ready(self) -> Call[bool]:
+        """Whether the server is ready."""
+        return self._either(lambda operations: operations.ready())
+
+    def model_ready(self, model: str, version: str) -> Call[bool]:
+        """Whether a model is ready."""
+        return self._either(lambda operations: operations.model_ready(model, version))
+
+    def server_metadata(self) -> Call[Document]:
+        """Name, version, extensions."""
+        return self._either(lambda operations: operations.server_metadata())
+
+    def metadata(self, model: str, version: str) -> Call[Document]:
+        """A model's inputs and outputs."""
+        return self._either(lambda operations: operations.metadata(model, version))
+
+    def config(self, model: str, version: str) -> Call[Document]:
+        """A model's configuration."""
+        return self._either(lambda operations: operations.config(model, version))
+
+    def statistics(self, model: str, version: str) -> Call[list[Document]]:
+        """Statistics of a model, or of all."""
+        return self._either(lambda operations: operations.statistics(model, version))
+
+    def index(self) -> Call[list[IndexEntry]]:
+        """The repository index."""
+        return self._either(lambda operations: operations.index())
+
+    def load(self, model: str, config: str | None, files: Mapping[str, bytes]) -> Call[None]:
+        """Loads a model."""
+        return self._either(lambda operations: operations.load(model, config, files))
+
+    def unload(self, model: str, dependents: bool) -> Call[None]:
+        """Unloads a model."""
+        return self._either(lambda operations: operations.unload(model, dependents))
+
+    def share(self, region: str, key: str, byte_size: int) -> Call[None]:
+        """Registers shared memory."""
+        return self._either(lambda operations: operations.share(region, key, byte_size))
+
+    def unshare(self, region: str) -> Call[None]:
+        """Unregisters shared memory."""
+        return self._either(lambda operations: operations.unshare(region))
+
+    def _either(self, make: Callable[[Operations], Call[T]]) -> Call[T]:
+        return replace(make(self._grpc), over_http=lambda: make(HTTP))
