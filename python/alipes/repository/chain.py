@@ -176,7 +176,7 @@ class Chain:
 
 def _signature(ensemble: EnsembleModel) -> dict[str, dict[str, object]]:
     """What requests see of an ensemble; nothing where it has no inputs and no outputs yet."""
-    sides = {
+    sides: dict[str, dict[str, object]] = {
         side: {name: (tensor.shape, tensor.datatype) for name, tensor in tensors.items()}
         for side, tensors in (("inputs", ensemble.inputs), ("outputs", ensemble.outputs))
     }

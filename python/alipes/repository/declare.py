@@ -111,7 +111,8 @@ def declare(config: Message, side: Side, exported: Shapes, datatypes: Mapping[st
     declared = list(getattr(config, side))
     if exported is None:
         if not declared:
-            raise ExportError(f"Must specify {side} shapes: model '{config.name}' has no {side}s yet")
+            hint = "; such as input_shapes={'x': (None, 64)}, where None is the batch" if side == "input" else ""
+            raise ExportError(f"Must specify {side} shapes: model '{config.name}' has no {side}s yet{hint}")
         return
     shapes = _by_name(config, side, exported, declared)
     types = datatypes if isinstance(datatypes, Mapping) else dict(zip(shapes, datatypes, strict=False))
@@ -157,8 +158,10 @@ def _check_same(config: Message, side: Side, tensor: Message, shape: Sizes, data
 
 
 def _checked(config: Message, side: Side, name: str, shape: Sizes) -> Shape:
-    sizes = list(shape)
     called = f"{side} '{name}' of model '{config.name}'"
+    if isinstance(shape, str | bytes) or not isinstance(shape, Iterable):
+        raise ConfigError(f"the shape of {called} is {shape!r}; expected sizes such as (None, 64)", key=f"{side}.dims")
+    sizes = list(shape)
     wrong = [
         one for one in sizes if one is not None and (isinstance(one, bool) or not isinstance(one, int) or one < -1)
     ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from alipes.config.schema import ModelConfig as Message
 from alipes.errors import ConfigError
+from alipes.repository.arguments import check_type
 from alipes.repository.declare import Side, add_tensor, datatype_number
 from alipes.repository.edges import check_edge, narrow
 from alipes.repository.ensemble_config import LATEST, EnsembleConfig
@@ -299,8 +300,8 @@ class EnsembleModel(Model):
 
     def _check_end(self, tensor: ExposedTensor, side: Side) -> None:
         """The end of an edge exists where it is said to be, and is on the right side of its model."""
-        if not isinstance(tensor, ExposedTensor):
-            raise TypeError(f"expected an {side} such as model.{side}s['name'], got {type(tensor).__name__}")
+        whole = "; (a >> b).export('name') joins whole models" if isinstance(tensor, Model) else ""
+        check_type(side, tensor, ExposedTensor, f"an {side} such as model.{side}s['name']{whole}")
         model = tensor.model
         if model == self:
             raise self._error(f"{tensor}: an ensemble cannot be a step of itself")

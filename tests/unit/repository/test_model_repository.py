@@ -87,7 +87,7 @@ def test_another_platform_under_a_name_says_which_it_has(repo: qv.ModelRepositor
         qv.ModelRepository(str(repo.fs)).add("written", "ensemble")
 
 
-def test_a_forced_name_gets_a_number(repo: qv.ModelRepository) -> None:
+def test_a_name_is_added_once_unless_forced(repo: qv.ModelRepository) -> None:
     repo.add("a.b", qv.Platform.ONNX)
     repo.add("axb_0", qv.Platform.ONNX)
     assert [repo.add("a.b", qv.Platform.ONNX, force=True).name for _ in range(3)] == ["a.b_0", "a.b_1", "a.b_2"]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from alipes.errors import AlipesError, ExportError
 from alipes.progress.work import current
+from alipes.repository.export.checked_arguments import unknown_option
 from alipes.repository.export.noise import caught_noise
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.platform import Platform
@@ -51,9 +52,7 @@ class Exporter(ABC):
         name = request.config.name
         unknown = [] if self.options is None else sorted(set(request.options) - self.options)
         if unknown:
-            takes = ", ".join(sorted(self.options or ())) or "none"
-            called = f"export of model '{name}' as {self.platform.name}"
-            raise ExportError(f"{called}: unknown option '{unknown[0]}'; further options: {takes}")
+            raise unknown_option(name, self.platform.name, unknown[0], self.options or ())
         current().step(f"as {self.platform.name}")
         with caught_noise(request.verbose):
             try:

@@ -44,7 +44,17 @@ def find_exporter(model_fn: Any, model: Model) -> Exporter:
     called = "nothing" if model_fn is None else f"a {type(model_fn).__module__}.{type(model_fn).__qualname__}"
     others = sorted({kind.platform.name for kind in _kinds(*Platform) if kind.handles(model_fn)})
     hint = f"; it can be exported as {', '.join(others)}" if others else ""
-    raise NoExporter(f"cannot export {called} as {model.platform.name} for model '{model.name}'{hint}")
+    reason = "" if others else _reason(model_fn, model.platform)
+    raise NoExporter(f"cannot export {called} as {model.platform.name} for model '{model.name}'{hint}{reason}")
+
+
+def _reason(model_fn: Any, platform: Platform) -> str:
+    if platform is not Platform.PYTHON:
+        return ""
+    from alipes.repository.export.refusals import why_no_function
+
+    reason = why_no_function(model_fn)
+    return "" if reason is None else f": {reason}"
 
 
 def _kinds(*platforms: Platform) -> list[type[Exporter]]:

@@ -18,6 +18,7 @@ from alipes.repository.export.compare import check_numbers, judged
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.joint_calls import JointCalls
 from alipes.repository.export.python_source import function_source
+from alipes.repository.export.refusals import why_not_plain
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.rows import why_not_joined
 from alipes.repository.platform import Platform, conventions
@@ -92,13 +93,13 @@ class PythonFunction(Exporter):
 
     def export(self, source: FunctionType, request: ExportRequest) -> None:
         """Copies the function out of its module, calls the copy, and writes the model around it."""
+        reason = why_not_plain(source)
+        if reason is not None:
+            raise ExportError(f"export of model '{request.config.name}': {reason}")
         extracted = function_source(source)
         extracted.imports.append("import numpy")
         arguments = _arguments(source)
-        shapes = request.input_shapes
-        if shapes is not None and not isinstance(shapes, Mapping):
-            shapes = dict(zip(arguments, shapes, strict=False))
-        declare(request.config._proto, "input", shapes, request.input_dtypes or {})
+        _declare_inputs(request, list(arguments))
         inputs = _bind(request, arguments)
         if extracted.arrays:
             np.savez(request.folder / _ARRAYS, **extracted.arrays)  # type: ignore[arg-type]
@@ -139,26 +140,46 @@ def _why_not_joined(source: FunctionType, request: ExportRequest, inputs: Mappin
     return reason
 
 
-def _arguments(function: FunctionType) -> list[str]:
+def _arguments(function: FunctionType) -> dict[str, bool]:
+    """The arguments of a function, each with whether it has to be given."""
     kinds = inspect.Parameter
-    return [
-        one.name
+    return {
+        one.name: one.default is kinds.empty
         for one in inspect.signature(function).parameters.values()
         if one.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
-    ]
+    }
 
 
-def _bind(request: ExportRequest, arguments: Sequence[str]) -> dict[str, str]:
+def _declare_inputs(request: ExportRequest, arguments: Sequence[str]) -> None:
+    shapes = request.input_shapes
+    if shapes is None and not request.config.input:
+        example = ", ".join(f"'{name}': (None, 64)" for name in arguments)
+        raise ExportError(
+            f"Must specify input shapes: model '{request.config.name}' has no inputs yet; such as "
+            f"input_shapes={{{example}}}, where None is the batch"
+        )
+    if shapes is not None and not isinstance(shapes, Mapping):
+        shapes = dict(zip(arguments, shapes, strict=False))
+    declare(request.config._proto, "input", shapes, request.input_dtypes or {})
+
+
+def _bind(request: ExportRequest, arguments: Mapping[str, bool]) -> dict[str, str]:
     """Argument -> input: by name where all names are arguments, else as they are declared."""
     names = [tensor.name for tensor in request.config.input]
-    if set(names) <= set(arguments):
-        return {name: name for name in names}
     if len(names) > len(arguments):
         raise ExportError(
             f"export of model '{request.config.name}': {len(names)} inputs, {', '.join(names)}, for a function of "
             f"{len(arguments)} arguments, {', '.join(arguments)}"
         )
-    return dict(zip(arguments, names, strict=False))
+    by_name = set(names) <= set(arguments)
+    bound = {name: name for name in names} if by_name else dict(zip(arguments, names, strict=False))
+    missing = [name for name, needed in arguments.items() if needed and name not in bound]
+    if missing:
+        raise ExportError(
+            f"export of model '{request.config.name}': the function takes {', '.join(map(repr, arguments))}, and "
+            f"'{missing[0]}' gets no input; input_shapes names {', '.join(map(repr, names))}"
+        )
+    return bound
 
 
 def _samples(request: ExportRequest, inputs: Mapping[str, str], rows: int) -> dict[str, np.ndarray]:
@@ -195,6 +216,8 @@ def _call(function: Callable[..., Any], arguments: Mapping[str, np.ndarray]) -> 
     if isinstance(found, Mapping):
         return {str(name): np.asarray(one) for name, one in found.items()}
     values = found if isinstance(found, list | tuple) else [found]
+    if any(one is None for one in values):
+        raise ExportError(f"function '{function.__name__}' returns None where an array is expected")
     return {f"output_{index}": np.asarray(one) for index, one in enumerate(values)}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from alipes.errors import ExportError
+from alipes.repository.export.refusals import WRITE_A_MODEL
 
 __all__ = ["FunctionSource", "function_source"]
 
@@ -64,16 +65,26 @@ def _take(function: FunctionType, source: FunctionSource, seen: set[str]) -> Non
     if function.__closure__:
         used = ", ".join(function.__code__.co_freevars)
         raise ExportError(
-            f"function '{name}' uses {used} of the function around it; hand them over as constants or arrays"
+            f"function '{name}' uses {used} of the function around it (a closure): make it a constant or an array of "
+            f"the module, or {WRITE_A_MODEL}"
         )
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError) as error:
-        raise ExportError(f"the source of function '{name}' is not to be had: write it to a file") from error
+        raise ExportError(
+            f"the source of function '{name}' is not to be had: write the function to a file, and run or import that"
+        ) from error
     tree = ast.parse(text).body[0] if not text.startswith("@") else None
     if not isinstance(tree, ast.FunctionDef) or name == "<lambda>":
         raise ExportError(
-            f"'{name}' is no plain function: neither lambdas, methods nor decorated functions can be written"
+            f"'{name}' is no plain function: neither lambdas, methods nor decorated functions can be written; write it "
+            "as `def name(x): return ...`"
+        )
+    changed = [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
+    if changed:
+        raise ExportError(
+            f"function '{name}' changes '{changed[0]}' (global), a state that each worker would have for itself: "
+            f"{WRITE_A_MODEL}"
         )
     for used in _names(tree):
         if used in function.__globals__ and used not in seen:
@@ -98,7 +109,7 @@ def _take_global(user: str, name: str, value: Any, source: FunctionSource, seen:
     else:
         raise ExportError(
             f"function '{user}' uses '{name}', a {type(value).__name__}: only modules, functions, arrays and plain "
-            "constants can be written; make a model.py of it"
+            f"constants can be written; {WRITE_A_MODEL}"
         )
     seen.add(name)
 

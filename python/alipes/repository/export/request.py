@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alipes.errors import ExportError
+from alipes.repository.export.checked_arguments import checked_names, checked_options, checked_shapes
 from alipes.repository.export.leniency import Check, default_check
 
 if TYPE_CHECKING:
@@ -59,28 +59,9 @@ class ExportRequest:
         """From the arguments of `export_version`.
 
         Raises:
-            ExportError: If shapes or names are no shapes or names.
+            ExportError: If one of them is of a wrong type; it is named.
         """
-        known = {name: options[name] for name in ("examples", "input_dtypes", "check", "tolerance") if name in options}
+        known = checked_options(config.name, options)
         rest = {name: value for name, value in options.items() if name not in known}
-        if known.get("check", True) not in (True, False, "warn"):
-            raise ExportError(
-                f"export of model '{config.name}': check is {known['check']!r}; expected True, False or 'warn'"
-            )
-        _check_shapes(config.name, input_shapes)
-        if output_names is not None and len(set(output_names)) != len(list(output_names)):
-            raise ExportError(
-                f"export of model '{config.name}': output names {list(output_names)} are not all different"
-            )
-        return cls(config, folder, input_shapes, output_names, verbose=bool(verbose), options=rest, **known)
-
-
-def _check_shapes(name: str, shapes: Shapes) -> None:
-    if shapes is None:
-        return
-    each = shapes.values() if isinstance(shapes, Mapping) else shapes
-    if not shapes or isinstance(shapes, str | bytes) or any(isinstance(one, int | str) or one is None for one in each):
-        raise ExportError(
-            f"export of model '{name}': input_shapes is {shapes!r}; expected shapes by name, such as "
-            "{'x': (None, 64)}, or a list of shapes"
-        )
+        shapes, names = checked_shapes(config.name, input_shapes), checked_names(config.name, output_names)
+        return cls(config, folder, shapes, names, verbose=bool(verbose), options=rest, **known)

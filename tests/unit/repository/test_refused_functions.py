@@ -1,0 +1,133 @@
+"""What cannot be exported as a Python function: each kind is named in one line, with what to do instead."""
+
+from __future__ import annotations
+
+import functools
+import math
+import textwrap
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alipes import repository as qv
+from alipes.errors import ExportError, NoExporter
+
+COUNT = 0
+OPENED = object()
+MODEL_PY = r"write a model\.py \(docs/how-to/serve-python\.md\) and export its path"
+
+
+class Scaler:
+    """A class whose instances can be called."""
+
+    factor = 2.0
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return x * self.factor
+
+    def scale(self, x: np.ndarray) -> np.ndarray:
+        return x * self.factor
+
+
+SCALER = Scaler()
+
+
+def scaled_by(x: np.ndarray) -> np.ndarray:
+    return SCALER(x)
+
+
+def counted(x: np.ndarray) -> np.ndarray:
+    global COUNT  # noqa: PLW0603 - what the test is about
+    COUNT += 1
+    return x
+
+
+async def awaited(x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def generated(x: np.ndarray) -> Iterator[np.ndarray]:
+    yield x
+
+
+async def streamed(x: np.ndarray) -> AsyncIterator[np.ndarray]:
+    yield x
+
+
+@functools.lru_cache
+def cached(x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(x: np.ndarray) -> Any:
+        return function(x)
+
+    return wrapper
+
+
+@decorated
+def wrapped(x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def around(factor: float) -> Callable[[np.ndarray], np.ndarray]:
+    def inner(x: np.ndarray) -> np.ndarray:
+        return x * factor
+
+    return inner
+
+
+def opens(x: np.ndarray) -> np.ndarray:
+    return x if OPENED else -x
+
+
+def forgetful(x: np.ndarray) -> None:
+    x * 2
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (Scaler, rf"'Scaler' is a class: export a function that makes one and calls it, or {MODEL_PY}"),
+        (SCALER, rf"it is an instance of Scaler, whose state is not written: {MODEL_PY}"),
+        (SCALER.scale, rf"'scale' is a method, whose Scaler has a state that is not written: {MODEL_PY}"),
+        (Scaler.scale, rf"'scale' is a method of the class Scaler: {MODEL_PY}"),
+        (awaited, rf"'awaited' is async: export a plain function, or {MODEL_PY}, whose execute may be async"),
+        (generated, rf"'generated' is a generator: return arrays, or, for several responses .*, {MODEL_PY}"),
+        (streamed, rf"'streamed' is a generator: .*{MODEL_PY}"),
+        (around(2.0), rf"'inner' uses factor of the function around it \(a closure\): .*{MODEL_PY}"),
+        (wrapped, "uses function of the function around it"),
+        (cached, rf"'cached' is decorated: export the function without its decorator, or {MODEL_PY}"),
+        (lambda x: x, "no plain function: neither lambdas"),
+        (opens, rf"'opens' uses 'OPENED', a object: only modules, .*{MODEL_PY}"),
+        (scaled_by, rf"'scaled_by' uses 'SCALER', a Scaler: only modules, .*{MODEL_PY}"),
+        (counted, rf"'counted' changes 'COUNT' \(global\), .*{MODEL_PY}"),
+        (
+            functools.partial(opens, x=1),
+            "a partial call has arguments of its own: write a function that makes the call",
+        ),
+        (np.sqrt, "'sqrt' is not written in Python: write a function that calls it"),
+        (math.sqrt, "'sqrt' is not written in Python: write a function that calls it"),
+        ("model.txt", r"'model\.txt' is no path of a file that ends in \.py"),
+        (forgetful, "'forgetful' returns None where an array is expected"),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__) if not isinstance(value, str) else "",
+)
+def test_what_is_no_plain_function_is_named_with_a_way_out(tmp_path: Path, source: Any, message: str) -> None:
+    repo = qv.ModelRepository(tmp_path / "models")
+    model = repo.add("m", "python")
+    with pytest.raises(ExportError, match=message) as caught:
+        model.export_version(source, input_shapes={"x": (None, 1)})
+    assert "\n" not in str(caught.value)
+    assert len(textwrap.wrap(str(caught.value), 80)) <= 4
+    assert (model.versions, model.inputs, list((tmp_path / "models").iterdir())) == ([], {}, [])
+
+
+def test_another_platform_that_fits_is_named_alone(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").touch()
+    with pytest.raises(NoExporter, match=r"as PYTHON for model 'm'; it can be exported as ONNX, TENSORRT$"):
+        qv.ModelRepository(tmp_path).add("m", "python").export_version(tmp_path / "m.onnx")
