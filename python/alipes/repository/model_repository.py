@@ -124,7 +124,7 @@ class ModelRepository:
         model = self._models.get(chosen)
         found = self._platform_on_disk(chosen) if model is None else model.platform
         if found not in (None, kind):
-            raise self._taken(name, found, kind)
+            raise self._in_use(name, found, kind)
         if model is None:
             model = Model(chosen, self, kind)
             model._unwritten = found is None
@@ -207,7 +207,7 @@ class ModelRepository:
             f"there is no model '{name}' in {self.fs}; it has {nearest_first(name, self._models)}", model=name
         )
 
-    def _taken(self, name: str, found: Platform | None, wanted: Platform) -> RepositoryUseError:
+    def _in_use(self, name: str, found: Platform | None, wanted: Platform) -> RepositoryUseError:
         has = found.name if found is not None else "nothing known"
         return RepositoryUseError(
             f"Model {name} already exists in {self.fs} as {has}, not {wanted.name}: "

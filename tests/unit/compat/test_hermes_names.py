@@ -80,7 +80,7 @@ def test_the_names_are_those_of_the_repository(hermes: None) -> None:
     assert older.ModelRepository is qv.ModelRepository  # type: ignore[attr-defined]
 
 
-def test_a_name_that_is_taken_is_an_error_in_scripts_of_hermes(hermes: None, tmp_path: Path) -> None:
+def test_a_second_add_of_a_name_is_an_error_in_scripts_of_hermes(hermes: None, tmp_path: Path) -> None:
     qv = import_module("hermes.quiver")
     repo = qv.ModelRepository(str(tmp_path))
     model = repo.add("m", platform=qv.Platform.ONNX)

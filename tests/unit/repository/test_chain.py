@@ -98,7 +98,7 @@ def test_batches_are_as_large_as_the_least_of_the_models_takes(repo: qv.ModelRep
     assert (repo.models["xy"] >> repo.models["yz"]).export("both").config.max_batch_size == 16
 
 
-def test_what_does_not_fit_is_said_with_both_ends(repo: qv.ModelRepository, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_named_with_both_ends(repo: qv.ModelRepository, tmp_path: Path) -> None:
     models = repo.models
     with pytest.raises(ConfigError) as caught:
         models["xy"] >> models["sum"]

@@ -166,7 +166,7 @@ except Exception as error:
 """
 
 
-def test_a_full_disk_leaves_nothing_and_is_said(repo: qv.ModelRepository, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing_and_is_named(repo: qv.ModelRepository, tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(scaled().SerializeToString())
     command = [sys.executable, "-c", FULL_DISK, str(repo.fs), str(tmp_path / "model.onnx")]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -175,7 +175,7 @@ def test_a_full_disk_leaves_nothing_and_is_said(repo: qv.ModelRepository, tmp_pa
     assert list(Path(str(repo.fs)).iterdir()) == []
 
 
-def test_a_repository_that_is_gone_is_said(repo: qv.ModelRepository, model: qv.Model) -> None:
+def test_a_repository_that_is_gone_is_named(repo: qv.ModelRepository, model: qv.Model) -> None:
     repo.delete()
     with pytest.raises(ExportError, match=r"export of model 'm' to .*: No such file or directory; nothing was written"):
         model.export_version(scaled())

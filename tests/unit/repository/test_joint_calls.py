@@ -66,7 +66,7 @@ def test_a_bad_request_fails_alone() -> None:
     assert recorded.rows[4:] == [2]
 
 
-def test_a_function_that_returns_other_rows_is_called_one_by_one_from_then_on() -> None:
+def test_a_function_that_returns_other_rows_is_called_one_by_one() -> None:
     joint, recorded, warnings = calls(lambda x: x.sum(axis=0, keepdims=True))
     assert [np.ravel(y).tolist() for (y,) in joint.answers([rows(1, 2), rows(3)])] == [[3], [3]]
     assert [np.ravel(y).tolist() for (y,) in joint.answers([rows(1), rows(3)])] == [[1], [3]]
@@ -134,7 +134,7 @@ def test_a_function_whose_rows_depend_on_each_other_is_found(
 @pytest.mark.parametrize(
     "sample", [np.zeros((3, 4), np.int64), np.full((3, 1), b"text", object), np.zeros((3, 2), np.uint8)], ids=str
 )
-def test_rows_are_told_apart_in_every_datatype(sample: np.ndarray) -> None:
+def test_rows_are_distinguished_in_every_datatype(sample: np.ndarray) -> None:
     def length(x: Any) -> Any:
         return np.array([[len(str(value)) for value in row] for row in x], np.int64)
 

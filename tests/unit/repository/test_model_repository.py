@@ -133,7 +133,7 @@ def test_a_wrong_platform_names_the_right_ones(repo: qv.ModelRepository, word: o
     assert repo.models == {}
 
 
-def test_the_largest_batch_may_be_said_with_the_name(repo: qv.ModelRepository) -> None:
+def test_the_largest_batch_may_come_with_the_name(repo: qv.ModelRepository) -> None:
     model = repo.add("m", "onnx", max_batch_size=8)
     model.export_version(scaled())
     assert (model.config.max_batch_size, model.inputs["x"].shape) == (8, (None, 4))
