@@ -1,7 +1,29 @@
 """alipes serves trained models over the network: NVIDIA Triton's protocols and repositories from one `pip install`.
 
-What most programs need can be imported from here, on first use: `import alipes` reads no heavy package.
+Export a function to a folder of models, serve the folder, and ask:
+
+    from alipes import ModelRepository, Server
+
+    def louder(x):
+        return 2 * x
+
+    models = ModelRepository("models", clean=True)
+    models.add("louder", "python").export_version(louder, input_shapes={"x": (3,)})
+
+    with Server("models", model_control_mode="explicit", load_model=["louder"]) as server:
+        with server.client() as client:
+            print(client.infer("louder", [1.0, 2.0, 3.0]))
+        server.unload("louder")
+        server.load("louder")
+        print(server.url, server.ready("louder"), server.statistics("louder"))
+
+`Client("localhost:8001")` and `AsyncClient` ask a server that runs elsewhere; `serve` is a server for a `with` block,
+as in hermes, `launch` one that stays. Each of these names has a docstring with an example: `help(alipes.Server)`.
 """
+
+# Names are imported on first use, so that `import alipes` reads no heavy package. The list `__all__` has each once;
+# what `_HOMES` does not name is an error, and a type checker finds those behind the star.
+# ruff: noqa: F403, F405
 
 from __future__ import annotations
 
@@ -41,6 +63,7 @@ __all__ = [
     "Server",
     "ServerMonitor",
     "ServerStartError",
+    "TlsError",
     "TooLarge",
     "TransportError",
     "Unauthenticated",
@@ -57,90 +80,45 @@ if TYPE_CHECKING:
     from alipes.client.plain.aio import AsyncClient
     from alipes.client.plain.request import Answer
     from alipes.client.plain.sync import Client
-    from alipes.errors import (
-        AlipesError,
-        AlreadyExists,
-        Cancelled,
-        ConfigError,
-        DeadlineExceeded,
-        ExportError,
-        InferError,
-        Internal,
-        InvalidArgument,
-        ModelLoadError,
-        MonitorError,
-        NoExporter,
-        NotFound,
-        NotOffered,
-        NotReady,
-        Overloaded,
-        PermissionDenied,
-        RepositoryError,
-        RepositoryUseError,
-        ServeError,
-        ServerStartError,
-        ServeTimeout,
-        TooLarge,
-        TransportError,
-        Unauthenticated,
-        Unsupported,
-    )
+    from alipes.errors import *
     from alipes.monitor.monitor import ServerMonitor
     from alipes.repository.model_repository import ModelRepository
     from alipes.repository.platform import Platform
     from alipes.serve.context import serve
     from alipes.serve.detached import attach, launch
-    from alipes.server.server import Server
+    from alipes.serve.server import Server
 
     __version__: str = _version()
 
-# Public name -> module that defines it.
+# Public name -> module that defines it. A name of `__all__` that has no row is an error.
 _HOMES = {
-    "AlipesError": "alipes.errors",
-    "AlreadyExists": "alipes.errors",
+    **dict.fromkeys(__all__, "alipes.errors"),
     "Answer": "alipes.client.plain.request",
     "AsyncClient": "alipes.client.plain.aio",
-    "Cancelled": "alipes.errors",
     "Client": "alipes.client.plain.sync",
-    "ConfigError": "alipes.errors",
-    "DeadlineExceeded": "alipes.errors",
-    "ExportError": "alipes.errors",
-    "InferError": "alipes.errors",
     "InferenceClient": "alipes.client.inference.client",
-    "Internal": "alipes.errors",
-    "InvalidArgument": "alipes.errors",
-    "ModelLoadError": "alipes.errors",
     "ModelRepository": "alipes.repository.model_repository",
-    "MonitorError": "alipes.errors",
-    "NoExporter": "alipes.errors",
-    "NotFound": "alipes.errors",
-    "NotOffered": "alipes.errors",
-    "NotReady": "alipes.errors",
-    "Overloaded": "alipes.errors",
-    "PermissionDenied": "alipes.errors",
     "Platform": "alipes.repository.platform",
-    "RepositoryError": "alipes.errors",
-    "RepositoryUseError": "alipes.errors",
-    "ServeError": "alipes.errors",
-    "ServeTimeout": "alipes.errors",
-    "Server": "alipes.server.server",
+    "Server": "alipes.serve.server",
     "ServerMonitor": "alipes.monitor.monitor",
-    "ServerStartError": "alipes.errors",
-    "TooLarge": "alipes.errors",
-    "TransportError": "alipes.errors",
-    "Unauthenticated": "alipes.errors",
-    "Unsupported": "alipes.errors",
     "attach": "alipes.serve.detached",
     "launch": "alipes.serve.detached",
 }
+del _HOMES["__version__"], _HOMES["serve"]  # neither is an object of that name in a module
 
-_find, __dir__ = lazily(__name__, _HOMES)
+_find, _ = lazily(__name__, _HOMES, face=True)
 
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        globals()[name] = version = import_module("alipes._core").version()
-        return version
-    if name == "serve":  # the package, which can be called: its import makes it an attribute of this one
-        return import_module("alipes.serve")
-    return _find(name)
+if not TYPE_CHECKING:  # a type checker reports names that are not there
+
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            globals()[name] = version = import_module("alipes._core").version()
+            return version
+        if name == "serve":  # the package, which can be called: its import makes it an attribute of this one
+            return import_module("alipes.serve")
+        return _find(name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)  # what there is for users, without the packages that happen to be loaded

@@ -33,6 +33,7 @@ __all__ = [
     "ServeError",
     "ServeTimeout",
     "ServerStartError",
+    "TlsError",
     "TooLarge",
     "TransportError",
     "Unauthenticated",
@@ -172,7 +173,13 @@ class NotOffered(AlipesError, NotImplementedError):
 
 
 class ServeError(ServerStartError, ValueError):
-    """A server that a script asked for cannot be started, or ended before it was ready."""
+    """A server that a script asked for cannot be started, or ended before it was ready.
+
+    Attributes:
+        log: The last lines of what the server wrote, where it was started.
+    """
+
+    log: str = ""
 
 
 class ServeTimeout(AlipesError, TimeoutError, RuntimeError):
@@ -319,3 +326,7 @@ class Internal(InferError):
     """The backend raised, or alipes is wrong; the message says which."""
 
     code = "Internal"
+
+
+for _name in __all__:
+    globals()[_name].__module__ = "alipes"  # where users import it from: a traceback says `alipes.NotFound`

@@ -11,23 +11,35 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+_FACES: dict[tuple[str, str], str] = {}
+"""Module and name of what users import from another package -> that package."""
 
-def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+
+def lazily(
+    package: str, homes: Mapping[str, str], *, face: bool = False
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The `__getattr__` and the `__dir__` of a package.
 
     Args:
         package: Name of the package.
         homes: The module that defines each public name.
+        face: Whether users import the names from this package, rather than from where they are defined. Their
+            `__module__` is this package then, by whichever package they are found first: tracebacks and `help` show the
+            name that a user types, and pickles hold it.
 
     Returns:
         A function that imports a name and stores it; one that lists all names, imported or not.
     """
+    if face:
+        _FACES.update({(home, name): package for name, home in homes.items()})
 
     def find(name: str) -> object:
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value: object = getattr(import_module(home), name)
+        if shown := _FACES.get((home, name)):
+            value.__module__ = shown
         setattr(sys.modules[package], name, value)
         return value
 

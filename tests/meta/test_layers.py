@@ -33,7 +33,8 @@ ALLOWED = {
     "local_ports": set(),
     "handover": {"local_ports"},
     "client": {"config", "local_ports", "progress"},
-    "serve": {"local_ports", "progress"},
+    # On use alone: the table of flags for keywords, and the client that a server's own verbs ask with.
+    "serve": {"local_ports", "progress", "config", "client"},
     "monitor": {"local_ports", "client"},
     "plots": {"monitor"},
 }

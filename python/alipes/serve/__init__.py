@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 from alipes.lazily import lazily, make_callable
 
-__all__ = ["Detached", "Instance", "attach", "launch", "serve"]
+__all__ = ["Detached", "Instance", "Server", "attach", "launch", "serve"]
 
 if TYPE_CHECKING:
     from alipes.serve.context import serve
     from alipes.serve.detached import Detached, attach, launch
     from alipes.serve.instance import Instance
+    from alipes.serve.server import Server
 
 _HOMES = {
     "Detached": "alipes.serve.detached",
     "Instance": "alipes.serve.instance",
+    "Server": "alipes.serve.server",
     "attach": "alipes.serve.detached",
     "launch": "alipes.serve.detached",
     "serve": "alipes.serve.context",

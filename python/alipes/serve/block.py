@@ -10,7 +10,7 @@ from alipes.serve.instance import Instance
 
 __all__ = ["ServerBlock"]
 
-_HOW = "write `with serve(...) as instance:`, or `launch(...)` for a server that stays"
+_HOW = "write `with serve(...) as instance:`, or `instance = Server(...)`"
 
 
 class ServerBlock(AbstractContextManager[Instance, None]):

@@ -12,12 +12,14 @@ from pathlib import Path
 
 from alipes.serve.block import ServerBlock
 from alipes.serve.endpoints import EndpointName, flag_words, requested_endpoints
+from alipes.serve.flags import FlagValue, keyword_words
+from alipes.serve.folder import repository_of
 from alipes.serve.gpus import has_gpu, say_without_gpu, visible_devices
 from alipes.serve.instance import Instance
-from alipes.serve.recipe import Recipe, Runtime, find_image, repository_of
+from alipes.serve.recipe import Recipe, Runtime, find_image
 from alipes.serve.supervisor import Supervisor
 
-__all__ = ["recipe", "serve"]
+__all__ = ["announced", "recipe", "serve", "supervised"]
 
 _numbers = itertools.count(1)
 
@@ -35,8 +37,15 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
     wait: bool = False,
     *,
     runtime: Runtime = "apptainer",
+    **flags: FlagValue,
 ) -> ServerBlock:
     """Serves a model repository while the block of its `with` runs.
+
+        from alipes import serve
+
+        with serve("models", wait=True, http_address="127.0.0.1") as server:
+            with server.client() as client:
+                print(client.infer("louder", [1.0, 2.0]))
 
     The endpoints use the ports 8000, 8001 and 8002. If one of them is in use, the server takes another, and clients and
     monitors of this process that connect to `localhost:8001` reach it there; `instance.grpc` is the real address.
@@ -50,6 +59,8 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
         log_file: Where the server's output goes; `None` keeps it for as long as the block runs, `instance.log`.
         wait: Whether to wait until the server is ready before the block begins.
         runtime: What runs the image: `apptainer` (or its older name), `docker`, `podman`.
+        flags: Flags of `alipes serve` with `_` for `-`, such as `http_port=9000` or `model_control_mode="explicit"`.
+            `port` is that of HTTP, followed by those of gRPC and metrics; `host` is the address of all three.
 
     Raises:
         ServeError: If something that is named here is not there; where the block begins, if the server cannot be
@@ -57,26 +68,40 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
 
     Units: the server is asked to finish within 10 seconds when the block ends, unless flags say otherwise.
     """
-    plan = recipe(model_repo_dir, image, name, gpus, server_args, runtime)
-    return ServerBlock(_serving(plan, log_file, wait=wait))
+    words = [*flag_words(server_args), *keyword_words(flags)]
+    return ServerBlock(_serving(recipe(model_repo_dir, image, name, gpus, words, runtime), log_file, wait=wait))
 
 
 @contextmanager
 def _serving(plan: Recipe, log_file: str | os.PathLike[str] | None, *, wait: bool) -> Iterator[Instance]:
+    with supervised(plan, log_file) as (supervisor, log):
+        instance = Instance(plan.name, supervisor, log, announced=announced(plan))
+        if wait:
+            instance.wait_until_ready()
+        yield instance
+
+
+@contextmanager
+def supervised(plan: Recipe, log_file: str | os.PathLike[str] | None) -> Iterator[tuple[Supervisor, Path]]:
+    """Runs a server, and stops it at the end. A process that was forked meanwhile leaves it alone at its own end.
+
+    Args:
+        plan: How it is started.
+        log_file: Where its output goes; `None` for a file that goes with it.
+    """
+    owner = os.getpid()
     folder = Path(tempfile.mkdtemp(prefix="alipes-serve-"))
     try:
         log = Path(log_file).absolute() if log_file is not None else folder / "server.log"
         supervisor = Supervisor(plan, requested_endpoints(plan.flags), log)
         supervisor.start()
         try:
-            instance = Instance(plan.name, supervisor, log, announced=announced(plan))
-            if wait:
-                instance.wait_until_ready()
-            yield instance
+            yield supervisor, log
         finally:
             supervisor.stop()
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if os.getpid() == owner:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def recipe(

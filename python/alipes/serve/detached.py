@@ -16,7 +16,15 @@ from alipes.errors import AlipesError, ServeError
 from alipes.local_ports import PortMapping, reserved_ports
 from alipes.local_ports.lifetime import started_at
 from alipes.serve.context import announced, recipe
-from alipes.serve.endpoints import Endpoints, choose_ports, named_ports, report_moved, requested_endpoints
+from alipes.serve.endpoints import (
+    Endpoints,
+    choose_ports,
+    flag_words,
+    named_ports,
+    report_moved,
+    requested_endpoints,
+)
+from alipes.serve.flags import FlagValue, keyword_words
 from alipes.serve.handle import Handle
 from alipes.serve.instance import Instance
 from alipes.serve.readiness import in_use
@@ -68,8 +76,17 @@ def launch(  # noqa: PLR0913, PLR0917  # the arguments of `serve`, behind the ha
     *,
     runtime: Runtime = "apptainer",
     timeout: float | None = None,
+    **flags: FlagValue,
 ) -> Detached:
     """Starts a server that outlives this process, and returns once it is ready.
+
+        from alipes import attach, launch
+
+        launch("models", "server.json", http_address="127.0.0.1")
+
+        with attach("server.json") as server:  # in this script, or in another one
+            print(server.status(), server.url)
+            server.stop()
 
     Args:
         model_repo_dir: The repository: a folder, or the address of a bucket.
@@ -81,6 +98,7 @@ def launch(  # noqa: PLR0913, PLR0917  # the arguments of `serve`, behind the ha
         log_file: Where the server's output goes; beside the handle by default.
         runtime: What runs the image.
         timeout: Longest wait in seconds; `None` waits without end.
+        flags: Flags of `alipes serve` with `_` for `-`, such as `http_port=9000`; `port` and `host` as in `serve`.
 
     Raises:
         ServeError: If it cannot be started, ends before it is ready, or the handle's server still runs.
@@ -88,7 +106,7 @@ def launch(  # noqa: PLR0913, PLR0917  # the arguments of `serve`, behind the ha
     """
     path = Path(handle).absolute()
     _refuse_if_running(path)
-    plan = recipe(model_repo_dir, image, name, gpus, server_args, runtime)
+    plan = recipe(model_repo_dir, image, name, gpus, [*flag_words(server_args), *keyword_words(flags)], runtime)
     log = Path(log_file).absolute() if log_file is not None else path.with_name(path.name + ".log")
     requested = requested_endpoints(plan.flags)
     attempts = 0

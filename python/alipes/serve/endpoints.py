@@ -61,9 +61,20 @@ Endpoints = dict[EndpointName, ServerEndpoint]
 
 
 def flag_words(server_args: Sequence[str] | str | None) -> list[str]:
-    """The flags as words of a command line. `"--flag value"` in one string is two words, as a shell would have it."""
+    """The flags as words of a command line. `"--flag value"` in one string is two words, as a shell would have it.
+
+    Raises:
+        ServeError: If they are no words.
+    """
     if isinstance(server_args, str):
         return shlex.split(server_args)
+    if server_args is not None and (
+        not isinstance(server_args, Sequence) or not all(isinstance(text, str) for text in server_args)
+    ):
+        raise ServeError(
+            f'server_args={server_args!r} cannot be used: it takes words, as in ["--http-port=9000"]; keywords do the '
+            "same, as in http_port=9000"
+        )
     words: list[str] = []
     for text in server_args or ():
         name, space, _ = text.partition(" ")

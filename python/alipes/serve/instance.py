@@ -14,6 +14,8 @@ from alipes.local_ports import resolve
 from alipes.progress.work import Task, task
 from alipes.serve.endpoints import EndpointName, Endpoints, ServerEndpoint
 from alipes.serve.readiness import State, announces, loading, look, tail
+from alipes.serve.reason import not_found, reason
+from alipes.serve.verbs import Verbs
 
 __all__ = ["Instance", "Source"]
 
@@ -47,7 +49,7 @@ class Source(Protocol):
         """Ends it."""
 
 
-class Instance:
+class Instance(Verbs):
     """A running server.
 
     Attributes:
@@ -71,7 +73,7 @@ class Instance:
 
     def __repr__(self) -> str:
         """Its name, its state and its gRPC endpoint."""
-        return f"<Instance {self.name}: {self.status()}, gRPC at {self._known('grpc')}>"
+        return f"<{type(self).__name__} {self.name}: {self.status()}, gRPC at {self._known('grpc')}>"
 
     @property
     def pid(self) -> int:
@@ -160,8 +162,10 @@ class Instance:
                 self._raise_if_lost(state)
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
+                    pending = _loading_text(loading(self.log_path))
                     raise ServeTimeout(
-                        f"the server {self.name} was not ready within {timeout:g} seconds; its log is {self.log_path}"
+                        f"the server {self.name} was not ready within {timeout:g} seconds"
+                        f"{f': {pending}' if pending else ''}; its log is {self.log_path}"
                     )
                 if log_interval and now - noted >= log_interval:
                     noted = now
@@ -181,9 +185,14 @@ class Instance:
 
     def _raise_if_lost(self, state: State) -> None:
         if (how := self._source.how()) is not None:
-            raise ServeError(f"the server {self.name} cannot be waited for: {how}; it wrote:\n{self.log}")
-        if state.failed:
-            raise ServeError(f"the server {self.name} runs and will not be ready: {'; '.join(state.failed)}")
+            raise self._lost("\n".join(filter(None, (f"does not run: {how}", reason(self.log_path)))))
+        if failed := state.failed or (not_found(self.log_path) if state.settled else ()):
+            raise self._lost(f"runs and will not be ready: {'; '.join(failed)}")
+
+    def _lost(self, text: str) -> ServeError:
+        error = ServeError(f"the server {self.name} {text}")
+        error.log = self.log
+        return error
 
     def _check(self, endpoint: str) -> None:
         """The endpoint names one of this server.
@@ -194,7 +203,10 @@ class Instance:
         named = {address.rpartition("/")[2].rpartition(":")[2] for address in (endpoint, resolve(endpoint))}
         if named.isdisjoint(map(str, self._source.ports)):
             there = ", ".join(f"{name} at {endpoint.address}" for name, endpoint in self._source.endpoints.items())
-            raise ServeError(f"{endpoint} is no door of the server {self.name}: it has {there}")
+            raise ServeError(f"{endpoint} is no endpoint of the server {self.name}: it has {there}")
+
+    def _offers_grpc(self) -> bool:
+        return "grpc" in self._source.endpoints
 
     def _address(self, name: EndpointName) -> str:
         return self._endpoint(name).address
@@ -202,12 +214,12 @@ class Instance:
     def _endpoint(self, name: EndpointName) -> ServerEndpoint:
         endpoint = self._source.endpoints.get(name)
         if endpoint is None:
-            raise ServeError(f"the server {self.name} has no {name} door: its flags close it")
+            raise ServeError(f"the server {self.name} has no {name} endpoint: its flags close it")
         return endpoint
 
     def _known(self, name: EndpointName) -> str:
         endpoint = self._source.endpoints.get(name)
-        return endpoint.address if endpoint is not None else "no door"
+        return endpoint.address if endpoint is not None else "no endpoint"
 
 
 def _loading_text(models: Sequence[str]) -> str:

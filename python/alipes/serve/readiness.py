@@ -43,11 +43,13 @@ class State:
         live: Whether it answers at all.
         ready: Whether every model that it should serve can answer.
         failed: Models that could not be loaded, each with its reason, once no other model is still loading.
+        settled: Whether no model is loading.
     """
 
     live: bool
     ready: bool
     failed: tuple[str, ...] = ()
+    settled: bool = False
 
 
 def look(address: str) -> State:
@@ -58,7 +60,9 @@ def look(address: str) -> State:
             return State(live=True, ready=True)
         if _status(connection, "/v2/health/live") != 200:
             return State(live=False, ready=False)
-        return State(live=True, ready=False, failed=_failed(_index(connection)))
+        index = _index(connection)
+        settled = not any(entry.get("state") in ("LOADING", "UNLOADING") for entry in index)
+        return State(live=True, ready=False, failed=_failed(index) if settled else (), settled=settled)
     except (OSError, HTTPException, ValueError):
         return State(live=False, ready=False)
     finally:
@@ -126,9 +130,7 @@ def _index(connection: HTTPConnection) -> list[dict[str, Any]]:
 
 
 def _failed(index: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Models that are not served for a reason; none while others may still be loading."""
-    if any(entry.get("state") in ("LOADING", "UNLOADING") for entry in index):
-        return ()
+    """Models that are not served for a reason."""
     wrong = (
         entry for entry in index if entry.get("state") == "UNAVAILABLE" and entry.get("reason") not in ("", "unloaded")
     )

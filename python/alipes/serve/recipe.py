@@ -14,7 +14,7 @@ from alipes.errors import ServeError
 from alipes.serve.endpoints import EndpointName, Endpoints
 from alipes.serve.gpus import VISIBLE
 
-__all__ = ["CVMFS", "TRITONSERVER", "Command", "Recipe", "Runtime", "find_image", "flags_of", "repository_of"]
+__all__ = ["CVMFS", "TRITONSERVER", "Command", "Recipe", "Runtime", "find_image", "flags_of"]
 
 Runtime = Literal["apptainer", "docker", "podman"]
 
@@ -118,27 +118,6 @@ def flags_of(endpoints: Endpoints) -> tuple[str, ...]:
         name: f"--{name}-port={endpoint.port}" for name, endpoint in endpoints.items() if endpoint.port
     }
     return tuple(names.values())
-
-
-def repository_of(folder: str | os.PathLike[str]) -> str:
-    """The repository as an argument of the server: a folder by its whole path, a bucket by its address.
-
-    Raises:
-        ServeError: If it is no path, or the folder is not there.
-    """
-    if not isinstance(folder, str | os.PathLike):
-        kind = "a function or a model" if callable(folder) else f"{type(folder).__name__}"
-        raise ServeError(
-            f"{kind} is no repository, and a repository is what is served: name a folder, to which "
-            "`ModelRepository(folder).add(name, platform).export_version(model)` writes"
-        )
-    text = os.fspath(folder)
-    if "://" in text:
-        return text
-    path = Path(text).absolute()
-    if not path.is_dir():
-        raise ServeError(f"there is no model repository at {path}: it has to be a folder, or the address of a bucket")
-    return str(path)
 
 
 def find_image(image: str | os.PathLike[str] | None, runtime: Runtime, shared: Path = CVMFS) -> str | None:

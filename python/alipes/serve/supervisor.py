@@ -50,6 +50,7 @@ class Supervisor:
         self._stopping = False
         self._begun = threading.Event()
         self._error: BaseException | None = None
+        self._owner = os.getpid()
 
     def start(self) -> None:
         """Starts the process and returns.
@@ -76,7 +77,12 @@ class Supervisor:
         return self.ended.wait(timeout_s)
 
     def stop(self) -> None:
-        """Asks the server to drain and exit, and kills it after its exit time-out. A second time does nothing."""
+        """Asks the server to drain and exit, and kills it after its exit time-out. A second time does nothing.
+
+        A process that was forked from the one that started the server does nothing either.
+        """
+        if os.getpid() != self._owner:
+            return
         with self._lock:
             self._stopping = True
             running = self._running

@@ -13,7 +13,7 @@ from alipes.errors import AlipesError
 from alipes.server.installation import check_installation
 from alipes.server.log import configure, log, reopen
 from alipes.server.memory import bound_heaps
-from alipes.server.server import Server
+from alipes.server.server import InProcessServer
 from alipes.server.signals import RELOAD_SIGNAL, STOP_SIGNALS, Event, Wakeup
 
 EXPIRED = "Exit timeout expired. Exiting immediately."
@@ -39,13 +39,13 @@ def run(options: ServerOptions) -> int:
     with Wakeup() as wakeup:
         try:
             check_installation()
-            server = Server(options)  # binds: a port in use is an error before any model is loaded
+            server = InProcessServer(options)  # binds: a port in use is an error before any model is loaded
         except AlipesError as error:
             return _refuse(str(error))
         return _serve(server, wakeup, options.exit_timeout_s)
 
 
-def _serve(server: Server, wakeup: Wakeup, exit_timeout_s: float) -> int:
+def _serve(server: InProcessServer, wakeup: Wakeup, exit_timeout_s: float) -> int:
     start = _Background(server.start, lambda: wakeup.notify(Event.STARTED))
     signalled = _wait_for_signal(server, wakeup, start)
     if signalled:
@@ -63,7 +63,7 @@ def _serve(server: Server, wakeup: Wakeup, exit_timeout_s: float) -> int:
     return code
 
 
-def _wait_for_signal(server: Server, wakeup: Wakeup, start: _Background) -> int:
+def _wait_for_signal(server: InProcessServer, wakeup: Wakeup, start: _Background) -> int:
     """The signal that ends the service; 0 if the service could not start."""
     while True:
         for number in wakeup.wait():
@@ -75,7 +75,7 @@ def _wait_for_signal(server: Server, wakeup: Wakeup, start: _Background) -> int:
                 return 0
 
 
-def _wait_for_stop(server: Server, wakeup: Wakeup, stop: _Background, timeout_s: float) -> bool:
+def _wait_for_stop(server: InProcessServer, wakeup: Wakeup, stop: _Background, timeout_s: float) -> bool:
     """True once everything has ended; false at a second signal or when the time is up."""
     begun = time.monotonic()
     while True:
@@ -89,7 +89,7 @@ def _wait_for_stop(server: Server, wakeup: Wakeup, stop: _Background, timeout_s:
             return False
 
 
-def _reload(server: Server) -> None:
+def _reload(server: InProcessServer) -> None:
     """Opens the log again and has the server read its files, on a thread: a disk must not hold signals up."""
 
     def reload() -> None:

@@ -52,8 +52,8 @@ class Addresses:
     metrics: str | None
 
 
-class Server:
-    """One server: its sockets, its models, and the threads that change them."""
+class InProcessServer:
+    """The server of this process: its sockets, its models, and the threads that change them."""
 
     def __init__(self, options: ServerOptions, *, core: _core.Server | None = None) -> None:
         """Checks the repositories and binds the sockets; nothing is loaded and no connection is accepted yet.

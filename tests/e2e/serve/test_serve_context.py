@@ -280,7 +280,7 @@ def test_a_time_out_is_what_python_and_older_scripts_catch(models: Path, program
 def test_a_wait_for_an_unknown_endpoint_names_those_there_are(models: Path) -> None:
     with (
         serve(models, server_args=LOOPBACK) as instance,
-        pytest.raises(ServeError, match=r"is no door.*grpc at 127\.0"),
+        pytest.raises(ServeError, match=r"is no endpoint.*grpc at 127\.0"),
     ):
         instance.wait(endpoint="localhost:1")
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from alipes.errors import ServeError
 from alipes.serve.endpoints import ServerEndpoint
+from alipes.serve.folder import repository_of
 from alipes.serve.gpus import visible_devices
-from alipes.serve.recipe import TRITONSERVER, Recipe, find_image, repository_of
+from alipes.serve.recipe import TRITONSERVER, Recipe, find_image
 
 ENDPOINTS = {"http": ServerEndpoint("", 8000, 8000, fixed=False), "grpc": ServerEndpoint("", 8001, 4001, fixed=False)}
 PORTS = ("--http-port=8000", "--grpc-port=4001")

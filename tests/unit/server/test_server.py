@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from alipes.config.load import parse_flags
 from alipes.errors import RepositoryError, ServerStartError
-from alipes.server.server import Server
+from alipes.server.server import InProcessServer
 from support.data_plane import DataPlane
 from support.folders import CONFIG
 
@@ -16,8 +16,8 @@ MakeModel = Callable[..., Path]
 TIMEOUT_S = 30
 
 
-def server(repository: Path, data_plane: DataPlane, *flags: str) -> Server:
-    return Server(parse_flags([str(repository), *flags], {}), core=data_plane)  # type: ignore[arg-type]
+def server(repository: Path, data_plane: DataPlane, *flags: str) -> InProcessServer:
+    return InProcessServer(parse_flags([str(repository), *flags], {}), core=data_plane)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_a_model_to_load_that_is_absent_is_shown_as_failed(repository: Path, dat
 
 def test_an_absent_repository_is_an_error_before_any_bind(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="failed to stat file"):
-        Server(parse_flags([str(tmp_path / "nowhere"), "--http-port=1"], {}))
+        InProcessServer(parse_flags([str(tmp_path / "nowhere"), "--http-port=1"], {}))
 
 
 def test_a_folder_that_holds_no_model_takes_nothing_from_readiness(

@@ -1,0 +1,72 @@
+"""The repository that a script names: a folder that is there, or the address of a bucket."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import FunctionType
+from typing import Final
+
+from alipes.errors import ServeError
+
+__all__ = ["repository_of"]
+
+_EXPORT: Final = (
+    'write it to one by ModelRepository("models").add("{name}", "{platform}").export_version({name}, '
+    'input_shapes={{{shapes}}}), and serve "models"'
+)
+
+
+def repository_of(folder: str | os.PathLike[str]) -> str:
+    """The repository as an argument of the server: a folder by its whole path, a bucket by its address.
+
+    Raises:
+        ServeError: If it is no path, or the folder is not there, or it is a model.
+    """
+    if not isinstance(folder, str | os.PathLike):
+        raise ServeError(_no_path(folder))
+    text = os.fspath(folder).removeprefix("file://")
+    if "://" in text:
+        return text
+    path = Path(text).expanduser().absolute()
+    if not path.is_dir():
+        raise ServeError(_absent(text, path))
+    if (path / "config.pbtxt").is_file() and any(entry.name.isdecimal() for entry in path.iterdir()):
+        raise ServeError(f"{text} is a model, not a repository: name the folder that it is in, {str(path.parent)!r}")
+    return str(path)
+
+
+def _no_path(thing: object) -> str:
+    if not callable(thing):
+        return (
+            f"{type(thing).__name__} is no repository: name the folder that holds the models' folders, as in "
+            '"models", or the address of a bucket'
+        )
+    if not isinstance(thing, FunctionType):
+        return f"{type(thing).__name__} is no repository: {_EXPORT.format(name='model', platform='onnx', shapes='...')}"
+    name = thing.__name__ if thing.__name__.isidentifier() else "model"
+    shapes = ", ".join(f'"{argument}": (...)' for argument in thing.__code__.co_varnames[: thing.__code__.co_argcount])
+    return (
+        f"the function {thing.__name__} is no repository: {_EXPORT.format(name=name, platform='python', shapes=shapes)}"
+    )
+
+
+def _absent(text: str, path: Path) -> str:
+    if path.is_file():
+        return f"{text} is a file: name the folder that holds the models' folders, each with versions in it (1, 2, ...)"
+    return f"there is no model repository at {path}: {_mend(path)}"
+
+
+def _mend(path: Path) -> str:
+    """The nearest folder that is there; else what a repository is."""
+    from alipes.config.nearest import nearest  # on use: most scripts name a folder that is there
+
+    there = next(parent for parent in path.parents if parent.is_dir())
+    missing = path.relative_to(there).parts[0]
+    try:
+        close = nearest(missing, [entry.name for entry in there.iterdir() if entry.is_dir()])
+    except OSError:
+        close = None
+    if close is None:
+        return "it has to be a folder, or the address of a bucket"
+    return f"did you mean {str(there / close)!r}?"

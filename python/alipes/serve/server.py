@@ -1,0 +1,107 @@
+"""`Server(repository)`: a server process that runs for as long as this object is used."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from alipes.serve.context import announced, recipe, supervised
+from alipes.serve.endpoints import flag_words
+from alipes.serve.flags import FlagValue, keyword_words
+from alipes.serve.instance import Instance
+from alipes.serve.recipe import Runtime
+
+__all__ = ["Server"]
+
+
+class Server(Instance):
+    """A server in a process of its own. It runs from here on, and every model can answer.
+
+    It stops at the end of its `with`, by `stop()`, when the object is collected, and when the script ends, however it
+    does. A forked process has the object and does not stop the server.
+
+        from alipes import Server
+
+        with Server("models", port=9000) as server:
+            print(server.url, [model.name for model in server.models()])
+            with server.client() as client:
+                print(client.infer("louder", [1.0, 2.0]))
+
+    Without `with`, and with models that are loaded by name:
+
+        server = Server("models", model_control_mode="explicit")
+        server.load("louder")
+        server.stop()
+
+    Attributes:
+        name: Its name.
+        log_path: The file with what it wrote.
+    """
+
+    def __init__(  # noqa: PLR0913  # what `serve` takes, and flags
+        self,
+        repository: str | os.PathLike[str],
+        *,
+        image: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+        gpus: int | Sequence[int] | None = None,
+        server_args: Sequence[str] | str | None = None,
+        log_file: str | os.PathLike[str] | None = None,
+        runtime: Runtime = "apptainer",
+        wait: bool = True,
+        timeout: float | None = None,
+        **flags: FlagValue,
+    ) -> None:
+        """Starts the process and waits until it is ready.
+
+        Args:
+            repository: The folder that holds the models' folders, or the address of a bucket.
+            image: A container image with Triton; `None` runs our own server.
+            name: Name of the server.
+            gpus: GPUs that the server may see.
+            server_args: Flags as words of a command line.
+            log_file: Where the server's output goes; without, it goes with the server, and `log` has its last lines.
+            runtime: What runs the image: `apptainer`, `docker`, `podman`.
+            wait: False returns while models are still loading; `wait_until_ready()` waits for them.
+            timeout: Longest wait in seconds; `None` waits without end.
+            flags: Flags of `alipes serve` with `_` for `-`: `http_port=0`, `model_control_mode="explicit"`,
+                `log_verbose=1`, `load_model=["a", "b"]`. `port` is that of HTTP, followed by those of gRPC and metrics;
+                `host` is the address of all three. Without a port, 8000 to 8002 are taken, or free ones if they are
+                in use.
+
+        Raises:
+            ServeError: If there is no such folder or flag, or the server cannot be started or ends, with the reason
+                from its log. Nothing is left of the server then.
+            ServeTimeout: If the time is up; likewise.
+        """
+        words = [*flag_words(server_args), *keyword_words(flags)]
+        plan = recipe(repository, image, name, gpus, words, runtime)
+        with ExitStack() as stack:
+            supervisor, log = stack.enter_context(supervised(plan, log_file))
+            super().__init__(plan.name, supervisor, log, announced=announced(plan))
+            if wait:
+                self.wait_until_ready(timeout)
+            # Holds nothing of this object: it runs when the object is collected, and at the end of the interpreter.
+            self._end = weakref.finalize(self, stack.pop_all().close)
+
+    def __enter__(self) -> Self:
+        """The server, which runs already."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stops it."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends the server, after what it is doing. A second time does nothing."""
+        self._end()
+
+    def close(self) -> None:
+        """The same as `stop`."""
+        self.stop()

@@ -1,0 +1,120 @@
+"""What can be asked of a running server through the object that stands for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from alipes.errors import NotReady
+
+if TYPE_CHECKING:
+    from alipes.client import Client
+    from alipes.types import IndexEntry
+
+__all__ = ["Verbs"]
+
+
+class Verbs(ABC):
+    """The addresses of a server, and the calls that need no client kept: each opens one and closes it."""
+
+    @property
+    @abstractmethod
+    def http(self) -> str:
+        """Where HTTP requests go, `host:port`."""
+
+    @property
+    @abstractmethod
+    def grpc(self) -> str:
+        """Where gRPC requests go, `host:port`."""
+
+    @property
+    @abstractmethod
+    def metrics(self) -> str:
+        """The address of the metrics endpoint, `host:port`."""
+
+    @property
+    def url(self) -> str:
+        """The address of its HTTP endpoint, `http://127.0.0.1:8000`."""
+        return f"http://{self.http}"
+
+    @property
+    def grpc_url(self) -> str:
+        """The address of its gRPC endpoint, `grpc://127.0.0.1:8001`."""
+        return f"grpc://{self.grpc}"
+
+    @property
+    def metrics_url(self) -> str:
+        """Where its metrics are, `http://127.0.0.1:8002/metrics`."""
+        return f"http://{self.metrics}/metrics"
+
+    def client(self, **options: Any) -> Client:
+        """A client of this server, to be used in a `with`, or closed.
+
+        Args:
+            options: As in `alipes.Client`: `timeout_s`, `retry`, `headers`.
+
+        Returns:
+            A client over gRPC; over HTTP where flags close gRPC.
+        """
+        from alipes.client import Client
+
+        return Client(self.grpc_url if self._offers_grpc() else self.url, **options)
+
+    def ready(self, model: str = "", version: str | int = "") -> bool:
+        """Whether the server and all of its models can answer; of one model, whether that can."""
+        with self.client() as client:
+            return client.is_model_ready(model, str(version)) if model else client.is_ready()
+
+    def models(self) -> list[IndexEntry]:
+        """The models of the repository, each with its versions, its state and the reason where it is not served."""
+        with self.client() as client:
+            return client.models()
+
+    def statistics(self, model: str = "", version: str | int = "") -> list[dict[str, Any]]:
+        """The statistics of all models, or of one: how many requests, and how long they took."""
+        with self.client() as client:
+            return client.statistics(model, str(version))
+
+    def load(self, model: str, **options: Any) -> None:
+        """Loads a model, or loads it again; returns when it can answer.
+
+        Args:
+            model: Its name.
+            options: As in `alipes.Client.load`: `config`, `files`, `timeout_s`.
+
+        Raises:
+            NotReady: If the server does not load by name: start it with `model_control_mode="explicit"`.
+            InferError: If there is no such model, or it cannot be loaded.
+        """
+        with self.client() as client, _Explicit():
+            client.load(model, **options)
+
+    def unload(self, model: str, **options: Any) -> None:
+        """Unloads a model; returns when it answers no more.
+
+        Args:
+            model: Its name.
+            options: As in `alipes.Client.unload`: `dependents`, `timeout_s`.
+
+        Raises:
+            NotReady: If the server does not unload by name: start it with `model_control_mode="explicit"`.
+            InferError: If there is no such model.
+        """
+        with self.client() as client, _Explicit():
+            client.unload(model, **options)
+
+    @abstractmethod
+    def _offers_grpc(self) -> bool:
+        """Whether it has a gRPC endpoint."""
+
+
+class _Explicit:
+    """Adds to the server's refusal to load by name how it is started to do so."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, NotReady) and "explicit model load" in str(error):
+            mend = 'start the server with model_control_mode="explicit", and load_model=["*"] to have all at its start'
+            raise NotReady(f"{error}: {mend}", model=error.model) from error
