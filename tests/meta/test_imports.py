@@ -72,6 +72,9 @@ def test_the_version_is_printed_without_the_rest_of_the_command_line() -> None:
     assert loaded.isdisjoint({*HEAVY, "click", "pathlib"})
 
 
-def test_serving_needs_no_package_of_the_command_line() -> None:
+def test_serving_needs_no_package_of_the_command_line_but_its_parser() -> None:
     statement = "from alipes.cli import main\nassert main(['serve', '/nowhere/at/all', '--http-port=0']) == 1"
+    assert loaded_after(statement).isdisjoint({"rich", "typer", "numpy", "onnxruntime"})
+    words = "['tritonserver', '--model-repository=/nowhere/at/all', '--http-port=0']"
+    statement = f"from alipes.cli import main\nassert main({words}) == 1"
     assert loaded_after(statement).isdisjoint({"rich", "typer", "click", "numpy", "onnxruntime"})

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
 from typing import Final
 
-from alipes.config.command_line import usage
-from alipes.config.forms import OURS, TRITONS
+from alipes.cli.mistakes import show_mistake
+from alipes.config.forms import TRITONS
 from alipes.config.load import parse_flags
 from alipes.config.triton_command_line import PROGRAM
 from alipes.errors import ConfigError
 
-_HELP: Final = ("--help", "-h")
 _WRONG_COMMAND_LINE: Final = 2
 
 _OF_THE_SERVER: Final = ("model-repository", "load-model")
@@ -31,22 +33,21 @@ def serve(arguments: Sequence[str]) -> int:
     """Serves until a signal ends it.
 
     Returns:
-        0 after a clean drain, 1 after an error, 2 for a wrong flag, which shows the usage on standard error, the
-        message last.
+        0 after a clean drain, 1 after an error, 2 for a wrong command line; standard error has the mend.
     """
-    if any(argument in _HELP for argument in arguments):
-        from alipes.cli.flags import print_flags
-
-        print_flags()
+    if _show_page(arguments):
         return 0
     try:
-        options = parse_flags(arguments, os.environ)
+        options = parse_flags(arguments, os.environ, folder=Path())
     except ConfigError as error:
-        print(usage(OURS.usage), error, sep="\n", file=sys.stderr)
+        from alipes.cli.serve_mistakes import flag_mistake
+
+        show_mistake(flag_mistake(error))
         return _WRONG_COMMAND_LINE
+    from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run
 
-    return run(options)
+    return run(options, partial(start_mistake, options))
 
 
 def serve_as_triton(arguments: Sequence[str]) -> int:
@@ -68,11 +69,29 @@ def serve_as_triton(arguments: Sequence[str]) -> int:
     return run(options)
 
 
+def _show_page(arguments: Sequence[str]) -> bool:
+    """Shows what is asked for in place of a server, if anything is."""
+    words = set(takewhile(lambda word: word != "--", arguments))
+    if words & {"-V", "--version"}:
+        import alipes
+
+        print(f"alipes {alipes.__version__}")
+    elif words & {"-h", "--help", "--help-all"}:
+        from alipes.cli.flags import print_flags
+
+        print_flags(every="--help-all" in words)
+    else:
+        return False
+    return True
+
+
 def _show_as_triton(error: ConfigError) -> None:
+    from alipes.config.triton_usage import triton_usage
+
     text = str(error)
     if text.startswith(f"{PROGRAM}: "):
         print(text, file=sys.stderr)  # the C library says it at once
     elif error.key in _OF_THE_SERVER and not text.startswith("Bad option"):
         print(f"error: creating server: Invalid argument - {text}", file=sys.stderr)
         return
-    print(usage(TRITONS.usage, TRITONS.defaults), text, sep="\n", file=sys.stderr)
+    print(triton_usage(f"{PROGRAM} [options]", TRITONS.defaults), text, sep="\n", file=sys.stderr)

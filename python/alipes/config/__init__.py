@@ -6,7 +6,6 @@ configuration; the rest of a load needs a backend and is `alipes.backends.prepar
 
 from __future__ import annotations
 
-from alipes.config.command_line import usage
 from alipes.config.load import parse_flags
 from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
@@ -19,5 +18,4 @@ __all__ = [
     "parse_flags",
     "parse_override",
     "poll_model",
-    "usage",
 ]

@@ -1,27 +1,33 @@
-"""The syntax of the command line: `--flag=value`, `--flag value`, `--switch`, and positional repositories."""
+"""The syntax of `alipes serve`, through click: its parameters come from the table of flags.
+
+Values stay texts here. They are read where those of the environment and of a file are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from typing import Any, Final
 
-from alipes.config.flags import FLAGS, Flag, Value, find
-from alipes.config.nearest import nearest
+import click
+from click.shell_completion import CompletionItem
+
+from alipes.config.flags import FLAGS, SERVE_FLAGS, Flag, find_for_serve
+from alipes.config.guesses import guess
 from alipes.config.values import BOOLS
 from alipes.errors import ConfigError
 
-__all__ = ["split_arguments", "usage"]
+__all__ = ["HELP_FLAGS", "serve_command", "split_arguments"]
+
+HELP_FLAGS: Final = {
+    ("-h", "--help"): "Show the flags that most people use.",
+    ("--help-all",): "Show every flag.",
+    ("-V", "--version"): "Print the version.",
+}
+"""Flags that show something instead of serving: whoever shows it looks for them first."""
 
 _SWITCHES: Final = ("bool", "level")
-_NO_DEFAULTS: Final[Mapping[str, Value]] = {}
-_METAVARS: Final = {
-    "bool": "true|false",
-    "level": "integer",
-    "int": "integer",
-    "seconds": "seconds",
-    "str": "text",
-    "list": "text",
-}
+_REPOSITORIES: Final = "repositories"
 
 
 def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[str]]:
@@ -31,82 +37,119 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
         argv: The arguments after the command's name.
 
     Returns:
-        Each flag given with its text, in order, and the positional arguments, in order.
+        Each flag given with each of its texts, and the positional arguments, in their order.
 
     Raises:
         ConfigError: If a flag is unknown or lacks its value.
     """
-    pairs: list[tuple[Flag, str]] = []
-    positional: list[str] = []
+    words = list(_written_out(argv))
+    try:
+        given = serve_command().make_context("alipes serve", words).params
+    except click.NoSuchOption as error:
+        raise _unknown(error.option_name, argv) from None
+    except click.UsageError as error:
+        raise ConfigError(error.format_message()) from None
+    pairs = [(flag, text) for flag in SERVE_FLAGS if not flag.alias for text in _texts(flag, given[_variable(flag)])]
+    return pairs, list(given[_REPOSITORIES])
+
+
+@cache
+def serve_command() -> click.Command:
+    """`alipes serve` as click has it: for its parser, and for what completes its words in a shell."""
+    names = {flag.name: [f"--{flag.name}"] for flag in SERVE_FLAGS if not flag.alias}
+    for flag in FLAGS:
+        if flag.alias:
+            names[flag.alias].append(f"--{flag.name}")
+    parameters: list[click.Parameter] = [_option(flag, names[flag.name]) for flag in SERVE_FLAGS if flag.name in names]
+    for words, text in HELP_FLAGS.items():
+        parameters.append(click.Option(list(words), is_flag=True, expose_value=False, help=text))
+    repositories = click.Argument(
+        [_REPOSITORIES], nargs=-1, type=click.UNPROCESSED, shell_complete=partial(_complete, "folder")
+    )
+    return click.Command(
+        "serve",
+        params=[*parameters, repositories],
+        context_settings={"token_normalize_func": lambda name: name.replace("_", "-")},
+        add_help_option=False,
+        help="Serve the models of a folder or a bucket.",
+    )
+
+
+def _option(flag: Flag, names: Sequence[str]) -> click.Option:
+    words = [_variable(flag), *names]
+    if flag.short:  # how often it stands there, or whether it does
+        return click.Option(
+            [*words, f"-{flag.short}"], help=flag.help, count=flag.kind == "level", is_flag=flag.kind == "bool"
+        )
+    complete = partial(_complete, flag.path) if flag.path else partial(_choose, _choices(flag))
+    return click.Option(words, help=flag.help, multiple=True, type=click.UNPROCESSED, shell_complete=complete)
+
+
+def _texts(flag: Flag, value: Any) -> tuple[str, ...]:
+    """What click has found for a flag, as texts."""
+    if not flag.short:
+        return tuple(value)
+    return (str(value).lower(),) if value else ()
+
+
+def _variable(flag: Flag) -> str:
+    return flag.name.replace("-", "_")
+
+
+def _choices(flag: Flag) -> tuple[str, ...]:
+    return ("true", "false") if flag.kind == "bool" else flag.choices
+
+
+def _choose(
+    words: Sequence[str], context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return [CompletionItem(word) for word in words if word.lower().startswith(incomplete.lower())]
+
+
+def _complete(kind: str, context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="dir" if kind == "folder" else "file")]
+
+
+def _written_out(argv: Sequence[str]) -> Iterator[str]:
+    """The same arguments, with `=` behind every switch that stands alone.
+
+    A switch takes true or false behind it and nothing else: in `--strict-readiness models` the second word is a
+    repository. click would give it to the switch.
+    """
     rest = list(reversed(argv))
     while rest:
         word = rest.pop()
         if word == "--":
-            positional += reversed(rest)
-            break
-        if not word.startswith("-") or word == "-":
-            positional.append(word)
-            continue
-        name, equals, text = word.partition("=")
-        flag = _known(name)
-        pairs.append((flag, text if equals else _following(flag, rest)))
-    return pairs, positional
+            yield from (word, *reversed(rest))
+            return
+        flag = _flag_of(word)
+        if flag is None or flag.short:
+            yield word
+        elif flag.kind in _SWITCHES:
+            takes = rest and (rest[-1].lower() in BOOLS or (flag.kind == "level" and rest[-1].isdigit()))
+            yield f"--{flag.name}={rest.pop() if takes else 'true'}"
+        elif not rest or _flag_of(rest[-1].partition("=")[0]) is not None:
+            raise ConfigError(f"--{flag.name} takes a value, such as {_example(flag)}", key=flag.name)
+        else:
+            yield from (word, rest.pop())
 
 
-def _known(name: str) -> Flag:
-    flag = find(name.removeprefix("--")) if name.startswith("--") else None
-    if flag is not None:
-        return flag
-    close = nearest(name.lstrip("-").replace("_", "-"), [row.name for row in FLAGS])
-    hint = f"did you mean --{close}?" if close else None
-    raise ConfigError(f'Bad option: "{name}".\nunrecognized option{f"; {hint}" if hint else ""}', key=name, hint=hint)
+def _flag_of(word: str) -> Flag | None:
+    """The flag that a word is the name of."""
+    return find_for_serve(word[2:].replace("_", "-")) if word.startswith("--") else None
 
 
-def _following(flag: Flag, rest: list[str]) -> str:
-    """The text of a flag given without `=`: the next word; a switch may stand alone."""
-    if flag.kind in _SWITCHES:
-        takes = rest and (rest[-1].lower() in BOOLS or (flag.kind == "level" and rest[-1].isdigit()))
-        return rest.pop() if takes else "true"
-    if not rest:
-        raise ConfigError(f'Bad option: "--{flag.name}".\noption requires an argument', key=flag.name)
-    return rest.pop()
+def _example(flag: Flag) -> str:
+    default = flag.default if flag.default not in (None, "", ()) else "FILE" if flag.path else "TEXT"
+    return f"--{flag.name} {default}"
 
 
-def usage(first: str, defaults: Mapping[str, Value] = _NO_DEFAULTS) -> str:
-    """The help text of a server: every flag under its heading, with default and status.
-
-    Args:
-        first: What stands behind `Usage: `.
-        defaults: The defaults that this form of the command line has for itself, by the names of their flags.
-    """
-    lines = [f"Usage: {first}"]
-    group = ""
-    for flag in FLAGS:
-        if flag.group != group:
-            group = flag.group
-            lines += ["", f"{group}:"]
-        default = defaults.get(flag.name, flag.default)
-        lines += [f"  --{flag.name} <{_metavar(flag)}>", f"        {describe(flag, default)}"]
-    return "\n".join(lines) + "\n"
-
-
-def describe(flag: Flag, default: Value) -> str:
-    """What a flag does and does not, in one line."""
-    text = flag.help
-    if default not in (None, "", ()):
-        text += f" Default: {_word(default)}."
-    if flag.ignored:
-        text += f" Ignored with a notice: {flag.ignored}."
-    if flag.refused:
-        text += f" Refused: {flag.refused}."
-    return text
-
-
-def _metavar(flag: Flag) -> str:
-    if flag.kind == "choice":
-        return "|".join(flag.choices)
-    return _METAVARS[flag.kind]
-
-
-def _word(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _unknown(option: str, argv: Sequence[str]) -> ConfigError:
+    """The error for a flag that there is not, under the name that was typed."""
+    names = [word.partition("=")[0] for word in argv if word.startswith("-")]
+    typed = next((name for name in names if name.replace("_", "-") == option), None)
+    if typed is None:  # one letter of a word with a single dash
+        typed = next((name for name in names if not name.startswith("--") and option[1:] in name[1:]), option)
+    mend = guess(typed.lstrip("-"))
+    said = f"there is no flag {typed}; alipes serve --help-all lists them"
+    return ConfigError(f"{mend}\n{said}" if mend else said, key=typed)

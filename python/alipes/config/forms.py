@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
-from alipes.config.command_line import split_arguments
-from alipes.config.flags import Flag, Kind, Value
-from alipes.config.triton_command_line import PROGRAM, parse_triton_value, split_triton_arguments
-from alipes.config.values import parse_value
+from alipes.config.flags import Flag, Value
+from alipes.config.given import Given
+from alipes.config.triton_command_line import parse_triton_value, split_triton_arguments
 
 __all__ = ["OURS", "TRITONS", "Form"]
-
-
-class ParseValue(Protocol):
-    """Reads the value of a flag."""
-
-    def __call__(self, name: str, kind: Kind, text: str, *, choices: tuple[str, ...], low: int, high: int) -> Value:
-        """The value; raises ConfigError for a text that is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +18,32 @@ class Form:
     """A form of the command line.
 
     Attributes:
-        usage: The first line of its usage.
         split: Takes it apart into flags with their texts, and positional arguments.
-        parse_value: Reads the value of a flag.
+        read: Reads the value of a flag that was given; raises ConfigError for a text that is none.
         defaults: Values of flags that were not given, by name, where they differ from the table of flags.
     """
 
-    usage: str
     split: Callable[[Sequence[str]], tuple[list[tuple[Flag, str]], list[str]]]
-    parse_value: ParseValue
+    read: Callable[[Given], Value]
     defaults: Mapping[str, Value] = field(default_factory=dict)
 
 
-OURS: Final = Form("alipes serve [options] REPOSITORY...", split_arguments, parse_value)
+def _split(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[str]]:
+    from alipes.config.command_line import split_arguments  # click, which `tritonserver` does not need
+
+    return split_arguments(argv)
+
+
+def _read_as_triton(given: Given) -> Value:
+    flag = given.flag
+    name = f"--{flag.name}"  # Triton tells some of its flags apart by it
+    return parse_triton_value(name, flag.kind, given.text, choices=flag.choices, low=flag.low, high=flag.high)
+
+
+OURS: Final = Form(_split, Given.read)
 """`alipes serve`: repositories are named by themselves, switches stand alone, slips of the pen are pointed out."""
 
-TRITONS: Final = Form(f"{PROGRAM} [options]", split_triton_arguments, parse_triton_value, {"exit-on-error": True})
+# Not through click: `getopt_long` gives an option the word behind it whatever that is, takes the beginning of a name,
+# and goes on behind a mistake. Scripts and images of Triton are written for that.
+TRITONS: Final = Form(split_triton_arguments, _read_as_triton, {"exit-on-error": True})
 """`tritonserver`: what its scripts and images give, to the letter."""

@@ -1,4 +1,4 @@
-"""Reads the configuration of the server: flags over environment over default, with the origin of each value.
+"""Reads the configuration of the server: flags over environment over file over default, with each value's origin.
 
 This is the only place that looks at the environment, and it looks once.
 """
@@ -6,13 +6,17 @@ This is the only place that looks at the environment, and it looks once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from alipes.config.caching import read_cache
 from alipes.config.endpoints import check_endpoints
-from alipes.config.flags import FLAGS, Flag, Value, environment_name, find
+from alipes.config.environment import read_environment, unused_variables
+from alipes.config.file import FILE_NAME, read_file
+from alipes.config.flags import FLAGS, Flag, Value, find
 from alipes.config.forms import OURS, Form
-from alipes.config.nearest import nearest
+from alipes.config.given import Given, spell_out
 from alipes.config.networks import read_networks
 from alipes.config.options import (
     ConnectionOptions,
@@ -51,16 +55,14 @@ _GROUPS: Final = {
     "trace": TraceOptions,
 }
 _ENDPOINTS: Final = ("http", "grpc", "metrics")
-_PREFIX: Final = "ALIPES_"
-_OTHERS: Final = frozenset({"ALIPES_LOCAL_PORTS", "ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE"})
-"""Variables that scripts are told by, and that a server which they start inherits."""
-
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
 _BACKLOG_DELAY_SCHEDULER: Final = "TRITONSERVER_BACKLOG_DELAY_SCHEDULER"
 """Triton's variable for tests: a queue is laid out before its first batch."""
 
 
-def parse_flags(argv: Sequence[str], environ: Mapping[str, str], form: Form = OURS) -> ServerOptions:
+def parse_flags(
+    argv: Sequence[str], environ: Mapping[str, str], form: Form = OURS, folder: Path | None = None
+) -> ServerOptions:
     """Read the command line of a server.
 
     Args:
@@ -68,34 +70,39 @@ def parse_flags(argv: Sequence[str], environ: Mapping[str, str], form: Form = OU
         environ: The environment; `ALIPES_HTTP_PORT` stands for `--http-port`, and so on. A flag that may be given
             several times takes words separated by white space.
         form: How the command line is written.
+        folder: Where to look for `alipes.toml` if no file is named; nowhere where this is None.
 
     Returns:
         The options, each with its origin, and a notice for each flag that was given and does nothing here.
 
     Raises:
-        ConfigError: If a flag is unknown, refused, badly formed, or contradicts another. The text is what to
-            print after the usage.
+        ConfigError: If a flag or a key is unknown, refused, badly formed, or contradicts another.
     """
     pairs, positional = form.split(argv)
-    repositories = [(_row("model-repository"), text) for text in positional]
-    sources: list[tuple[Origin, list[tuple[Flag, str]]]] = [
-        ("environment", _from_environment(environ)),
-        ("flag", [*repositories, *pairs]),
+    repositories = [Given(_row("model-repository"), text, "REPOSITORY") for text in positional]
+    flags = [*repositories, *(Given(flag, text, f"--{flag.name}") for flag, text in pairs)]
+    variables = read_environment(environ)
+    path = _config_file(flags, variables, folder)
+    sources: list[tuple[Origin, list[Given]]] = [
+        ("file", read_file(path) if path is not None else []),
+        ("environment", variables),
+        ("flag", flags),
     ]
-    texts: dict[str, list[str]] = {}
+    given: dict[str, list[Given]] = {}
     origins: dict[str, Origin] = {}
-    for origin, pairs in sources:
-        for flag, text in pairs:
-            name = flag.alias or flag.name
+    for origin, ones in sources:
+        for one in spell_out(ones):
+            name = one.flag.alias or one.flag.name
             if origins.get(name) != origin:
-                texts[name] = []  # what a weaker source said counts no more
-            texts[name].append(text)
+                given[name] = []  # what a weaker source said counts no more
+            given[name].append(one)
             origins[name] = origin
     rows = [flag for flag in FLAGS if not flag.alias]
-    values = {flag.name: _value(flag, texts.get(flag.name), form) for flag in rows}
-    notices = [f"--{flag.name} is ignored: {flag.ignored}" for flag in rows if flag.ignored and flag.name in texts]
-    notices += _unknown_variables(environ)
-    return _options(values, {flag.name: origins.get(flag.name, "default") for flag in rows}, notices, environ)
+    values = {flag.name: _value(flag, given.get(flag.name), form) for flag in rows}
+    notices = [f"--{flag.name} is ignored: {flag.ignored}" for flag in rows if flag.ignored and flag.name in given]
+    notices += unused_variables(environ)
+    options = _options(values, {flag.name: origins.get(flag.name, "default") for flag in rows}, notices, environ)
+    return replace(options, config_file=str(path)) if path is not None else options
 
 
 def _row(name: str) -> Flag:
@@ -104,32 +111,22 @@ def _row(name: str) -> Flag:
     return flag
 
 
-def _from_environment(environ: Mapping[str, str]) -> list[tuple[Flag, str]]:
-    pairs = [(flag, environ[environment_name(flag)]) for flag in FLAGS if environment_name(flag) in environ]
-    return [(flag, word) for flag, text in pairs for word in (text.split() if flag.kind == "list" else [text])]
+def _config_file(flags: Sequence[Given], variables: Sequence[Given], folder: Path | None) -> Path | None:
+    """The file that is named, by a flag or else by the environment, or else the one that the folder has."""
+    for source in (flags, variables):
+        named = [one for one in source if one.flag.name == "config"]
+        if named:
+            return Path(named[-1].text) if named[-1].text else None
+    found = folder / FILE_NAME if folder is not None else None
+    return found if found is not None and found.is_file() else None
 
 
-def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
-    known = {environment_name(flag) for flag in FLAGS}
-    notices = []
-    for name in sorted(environ):
-        if name.startswith(_PREFIX) and name not in known and name not in _OTHERS:
-            close = nearest(name, known)
-            notices.append(
-                f"environment variable {name} stands for no flag" + (f"; did you mean {close}?" if close else "")
-            )
-    return notices
-
-
-def _value(flag: Flag, texts: list[str] | None, form: Form) -> Value:
-    """The value of a flag that was given these texts, the last one counting unless it may be given several times."""
-    if not texts:
+def _value(flag: Flag, given: list[Given] | None, form: Form) -> Value:
+    """The value of a flag that was given so, the last text counting unless it may be given several times."""
+    if not given:
         return form.defaults.get(flag.name, flag.default)
-    parsed = [
-        form.parse_value(f"--{flag.name}", flag.kind, text, choices=flag.choices, low=flag.low, high=flag.high)
-        for text in texts
-    ]
-    value: Value = tuple(dict.fromkeys(texts)) if flag.kind == "list" else parsed[-1]
+    parsed = [form.read(one) for one in given]
+    value: Value = tuple(dict.fromkeys(one.text for one in given)) if flag.kind == "list" else parsed[-1]
     if flag.status == "refused" and value != flag.default:
         raise ConfigError(f'Bad option: "--{flag.name}".\nnot supported: {flag.refused}', key=flag.name)
     return value

@@ -23,7 +23,7 @@ __all__ = [
     "WorkerOptions",
 ]
 
-Origin = Literal["flag", "environment", "default"]
+Origin = Literal["flag", "environment", "file", "default"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,6 +350,7 @@ class ServerOptions:
         trace: Which requests are traced.
         origins: Where the value of each flag comes from, by the flag's name.
         notices: One line for each flag that was given and does nothing here.
+        config_file: The configuration file that was read; empty for none.
     """
 
     id: str
@@ -387,3 +388,4 @@ class ServerOptions:
     trace: TraceOptions
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    config_file: str = ""

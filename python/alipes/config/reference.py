@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from alipes.config.fields import FIELDS, Field, find_field
-from alipes.config.flags import FLAGS, Flag, Value, environment_name
+from alipes.config.flags import OWN_GROUP, SERVE_FLAGS, Flag, Value, environment_name
 from alipes.config.parameters import PARAMETERS, Parameter
 from alipes.config.settings import SETTINGS
 from alipes.config.streaming_parameters import AVERAGER_PARAMETERS, SNAPSHOTTER_PARAMETERS
@@ -31,18 +31,52 @@ _HEAD: Final = """\
 """
 
 _FLAGS: Final = """\
-`alipes serve [FLAG ...] REPOSITORY ...` serves the models of one or more repositories.
+`alipes serve [FLAG ...] REPOSITORY ...` serves the models of one or more repositories. `alipes serve --help` shows the
+flags that most people use, `alipes serve --help-all` every flag.
 
-Flags are written `--flag=value` or `--flag value`. Yes and no are `true`, `1`, `on` and `false`, `0`, `off`; a flag
-of this kind alone means yes. A flag that may be repeated says so. Each flag can be given as an environment variable
-too, with words separated by white space where it may be repeated. The command line wins over the environment, and the
-environment over the default; `alipes config explain` shows each value with its origin. A wrong flag ends the start with
-exit code 2.
+Flags are written `--flag=value` or `--flag value`, with dashes or underscores. Yes and no are `true`, `1`, `on` and
+`false`, `0`, `off`; a flag of this kind alone means yes. A flag that may be repeated says so. Each flag can be given as
+an environment variable too, with words separated by white space where it may be repeated, and as a key of
+[a file](#configuration-file). The command line wins over the environment, the environment over the file, and the file
+over the default; `alipes config explain` shows each value with its origin. A wrong command line is answered with what to
+type instead, and exit code 2.
 
 `alipes tritonserver`, or a link to `alipes` of the name `tritonserver`, takes Triton's command line as Triton takes it:
 the repository is `--model-repository`, every flag but `--disable-auto-complete-config` has a value, the beginning of a
 name is enough, `--exit-on-error` is true unless told otherwise, and what is wrong is told in Triton's words, with exit
-code 1. Our own flags work there too."""
+code 1. Our own flags work there too, but for those under *Everyday*, and `alipes.toml` is read where `ALIPES_CONFIG`
+names it."""
+
+_EVERYDAY: Final = """\
+Short names for several flags at a time. A longer name wins over a short one: `--port 9000 --grpc-port 7` leaves 7 to
+gRPC. `-v` and `-q` stand alone.
+"""
+
+_FILE: Final = """\
+`alipes serve` reads `alipes.toml` in the current folder, or the file that `--config` or `ALIPES_CONFIG` names;
+`--config=` reads none. Every flag is a key, with dashes or underscores, and `repository` stands for what is named by
+itself on the command line. A table's name and a key in it are one name. Paths are relative to the file. An unknown key
+ends the start, with its line and the nearest key.
+
+```toml
+repository = ["models"]
+port = 9000
+log-format = "JSON"
+
+[model]
+control-mode = "poll"     # --model-control-mode
+
+[http]
+max-input-size = 1048576  # --http-max-input-size
+```
+
+Servers that Python starts (`alipes.serve`, `alipes launch`) read no file unless their flags name one.
+"""
+
+_COMPLETION: Final = """\
+`alipes completion bash`, `zsh` and `fish` print a script that completes commands, flags, their choices and files;
+`alipes completion --help` says where each shell looks for it.
+"""
 
 _FIELDS: Final = """\
 A model's `config.pbtxt` is the message `inference.ModelConfig` of `proto/model_config.proto` in protobuf's text
@@ -93,15 +127,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def _flags_page() -> str:
     parts = [_HEAD.format(title="alipes serve", text=_FLAGS)]
-    for group, flags in groupby(FLAGS, key=lambda flag: flag.group):
+    for group, flags in groupby(SERVE_FLAGS, key=lambda flag: flag.group):
         rows = [_flag_row(flag) for flag in flags]
-        parts += [f"## {group}\n", _table(("Flag", "Values", "Default", "Status", "What it does"), rows)]
+        parts += [
+            f"## {group}\n",
+            *([_EVERYDAY] if group == OWN_GROUP else []),
+            _table(("Flag", "Values", "Default", "Status", "What it does"), rows),
+        ]
     settings = [
         (f"`--{row.flag}={_scoped(row.scope)}{row.key}=…`", _default(row.default), row.status, _text(row.help, row))
         for row in SETTINGS
     ]
-    names = [(f"`--{flag.name}`", f"`{environment_name(flag)}`") for flag in FLAGS if flag.status == "works"]
+    names = [(f"`--{flag.name}`", f"`{environment_name(flag)}`") for flag in SERVE_FLAGS if flag.status == "works"]
     parts += ["## Settings inside flags\n", _table(("Setting", "Default", "Status", "What it does"), settings)]
+    parts += ["## Configuration file\n", _FILE, "## Completion in shells\n", _COMPLETION]
     parts += ["## Environment\n", _table(("Flag", "Variable"), names)]
     return "\n".join(parts)
 
@@ -138,7 +177,8 @@ def _flag_row(flag: Flag) -> tuple[str, str, str, str, str]:
         "list": "text, repeatable",
         "choice": ", ".join(flag.choices),
     }[flag.kind]
-    return f"`--{flag.name}`", values, _default(flag.default), flag.status, _text(flag.help, flag)
+    name = f"`-{flag.short}`, `--{flag.name}`" if flag.short else f"`--{flag.name}`"
+    return name, values, _default(flag.default), flag.status, _text(flag.help, flag)
 
 
 def _text(help: str, row: object) -> str:

@@ -1,4 +1,4 @@
-"""Texts of flags and environment variables, read as values."""
+"""Texts of flags, environment variables and configuration files, read as values."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from typing import Final
 
 from alipes.config.flags import Kind, Value
+from alipes.config.nearest import nearest
 from alipes.errors import ConfigError
 
-__all__ = ["BOOLS", "parse_value", "read_int", "read_seconds"]
+__all__ = ["BOOLS", "parse_own_value", "parse_value", "read_int", "read_seconds"]
 
 BOOLS: Final = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
 """The words for yes and no, whatever their case."""
@@ -18,10 +19,14 @@ _MOST_DIGITS: Final = 19
 """Digits of the largest 64-bit number; a longer text is not even converted."""
 
 
+class _Unfit(Exception):
+    """The text is no such value; what was expected."""
+
+
 def parse_value(
     name: str, kind: Kind, text: str, *, choices: tuple[str, ...] = (), low: int = 0, high: int = _MAX_INT
 ) -> Value:
-    """Read one value.
+    """Read one value, and refuse another text in the words that both forms of the command line share.
 
     Args:
         name: What to call it in a message, for example `--http-port`.
@@ -34,24 +39,59 @@ def parse_value(
     Raises:
         ConfigError: If the text is no such value.
     """
+    try:
+        return _read(kind, text, choices, low, high)
+    except _Unfit as unfit:
+        raise ConfigError(f"Bad option: \"{name}\".\nexpected {unfit}, got '{text}'", key=name) from None
+
+
+def parse_own_value(
+    name: str, kind: Kind, text: str, *, choices: tuple[str, ...] = (), low: int = 0, high: int = _MAX_INT
+) -> Value:
+    """Read one value for `alipes serve`: a choice may be in any case, and a refusal names the likeliest mend.
+
+    Args:
+        name: What to call it in a message: `--http-port`, or the key of a file with its line.
+        kind: How to read it; a `list` gives the one element as text.
+        text: What was given.
+        choices: The words that a `choice` takes.
+        low: Smallest integer allowed.
+        high: Largest integer allowed.
+
+    Raises:
+        ConfigError: If the text is no such value.
+    """
+    known = {choice.lower(): choice for choice in choices}
+    try:
+        return _read(kind, known.get(text.lower(), text) if kind == "choice" else text, choices, low, high)
+    except _Unfit as unfit:
+        close = nearest(text.lower(), known)
+        guess = f"; did you mean {known[close]}?" if close else ""
+        expected = str(unfit).replace("an integer", "a number")
+        raise ConfigError(f"{name} takes {expected}, not '{text}'{guess}", key=name) from None
+
+
+def _read(kind: Kind, text: str, choices: tuple[str, ...], low: int, high: int) -> Value:
+    """The value; raises `_Unfit` where the text is none."""
     if kind == "bool":
-        return _bool(name, text)
+        if text.lower() not in BOOLS:
+            raise _Unfit("true or false")
+        return BOOLS[text.lower()]
     if kind == "level" and text.lower() in ("true", "false"):
         return 1 if text.lower() == "true" else 0
     if kind in ("int", "level"):
-        return _int(name, text, low, high)
+        number = read_int(text, low, high)
+        if number is None:
+            raise _Unfit(f"an integer from {low} to {high}")
+        return number
     if kind == "seconds":
-        return _seconds(name, text)
+        seconds = read_seconds(text)
+        if seconds is None:
+            raise _Unfit("seconds, such as 30 or 0.5")
+        return seconds
     if kind == "choice" and text not in choices:
-        raise _bad(name, f"one of {', '.join(choices)}", text)
+        raise _Unfit(f"one of {', '.join(choices)}")
     return text
-
-
-def _bool(name: str, text: str) -> bool:
-    try:
-        return BOOLS[text.lower()]
-    except KeyError:
-        raise _bad(name, "true or false", text) from None
 
 
 def read_int(text: str, low: int, high: int) -> int | None:
@@ -66,21 +106,3 @@ def read_seconds(text: str) -> float | None:
     """A time that is not negative, such as `30` or `0.5`; None for any other text."""
     is_number = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) is not None
     return float(text) if is_number else None
-
-
-def _int(name: str, text: str, low: int, high: int) -> int:
-    value = read_int(text, low, high)
-    if value is None:
-        raise _bad(name, f"an integer from {low} to {high}", text)
-    return value
-
-
-def _seconds(name: str, text: str) -> float:
-    value = read_seconds(text)
-    if value is None:
-        raise _bad(name, "seconds, such as 30 or 0.5", text)
-    return value
-
-
-def _bad(name: str, expected: str, text: str) -> ConfigError:
-    return ConfigError(f"Bad option: \"{name}\".\nexpected {expected}, got '{text}'", key=name)

@@ -22,8 +22,12 @@ EXPIRED = "Exit timeout expired. Exiting immediately."
 ONE_WISH_S = 0.25
 
 
-def run(options: ServerOptions) -> int:
+def run(options: ServerOptions, explain: Callable[[AlipesError], str] = str) -> int:
     """Serves until SIGTERM or SIGINT; SIGHUP reloads certificates and opens files again.
+
+    Args:
+        options: What to serve, and where.
+        explain: What to say of an error that keeps the server from starting.
 
     Returns:
         0 after a clean drain, 1 if the server could not start. If the drain does not end within the exit time-out, or a
@@ -41,11 +45,13 @@ def run(options: ServerOptions) -> int:
             check_installation()
             server = InProcessServer(options)  # binds: a port in use is an error before any model is loaded
         except AlipesError as error:
-            return _refuse(str(error))
-        return _serve(server, wakeup, options.exit_timeout_s)
+            return _refuse(explain(error))
+        return _serve(server, wakeup, options.exit_timeout_s, explain)
 
 
-def _serve(server: InProcessServer, wakeup: Wakeup, exit_timeout_s: float) -> int:
+def _serve(
+    server: InProcessServer, wakeup: Wakeup, exit_timeout_s: float, explain: Callable[[AlipesError], str]
+) -> int:
     start = _Background(server.start, lambda: wakeup.notify(Event.STARTED))
     signalled = _wait_for_signal(server, wakeup, start)
     if signalled:
@@ -57,7 +63,7 @@ def _serve(server: InProcessServer, wakeup: Wakeup, exit_timeout_s: float) -> in
         server.cut()
         _leave_now(1)
     errors = [part.error for part in (start, stop) if part.error is not None and not signalled]
-    code = _refuse(str(errors[0])) if errors else 0
+    code = _refuse(explain(errors[0]) if isinstance(errors[0], AlipesError) else str(errors[0])) if errors else 0
     if server.abandoned:
         _leave_now(code)
     return code

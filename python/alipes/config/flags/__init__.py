@@ -16,10 +16,22 @@ from alipes.config.flags.grpc import GRPC
 from alipes.config.flags.http import HTTP
 from alipes.config.flags.models import MODELS
 from alipes.config.flags.observation import LOG, METRICS, TRACING
+from alipes.config.flags.own import OWN
 from alipes.config.flags.platforms import PLATFORMS
 from alipes.config.flags.resources import BACKENDS, DEVICES, PATHS, RESPONSE_CACHE
 
-__all__ = ["FLAGS", "Flag", "Kind", "Status", "Value", "environment_name", "find"]
+__all__ = [
+    "FLAGS",
+    "OWN_GROUP",
+    "SERVE_FLAGS",
+    "Flag",
+    "Kind",
+    "Status",
+    "Value",
+    "environment_name",
+    "find",
+    "find_for_serve",
+]
 
 _SERVER: Final[tuple[Flag, ...]] = (
     Flag("id", "str", "triton", "Name that the server metadata gives.", option="id"),
@@ -46,6 +58,7 @@ _SERVER: Final[tuple[Flag, ...]] = (
         30,
         "Seconds to finish what is in before leaving. What is not finished then is answered with an error.",
         option="exit_timeout_s",
+        common=True,
     ),
     Flag(
         "exit-grace-secs",
@@ -75,14 +88,26 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
 }
 
 FLAGS: Final = tuple(replace(flag, group=group) for group, flags in _TABLE.items() for flag in flags)
-"""Every flag, in the order of the reference page."""
+"""Every flag of `tritonserver`, in the order of the reference page."""
+
+OWN_GROUP: Final = "Everyday"
+"""Heading of the flags of `alipes serve` alone."""
+
+SERVE_FLAGS: Final = (*(replace(flag, group=OWN_GROUP) for flag in OWN), *FLAGS)
+"""Every flag of `alipes serve`: those, and in front of them its own."""
 
 _BY_NAME: Final = {flag.name: flag for flag in FLAGS}
+_FOR_SERVE: Final = {flag.name: flag for flag in SERVE_FLAGS}
 
 
 def find(name: str) -> Flag | None:
     """The row of a flag, given without dashes; None where there is none."""
     return _BY_NAME.get(name)
+
+
+def find_for_serve(name: str) -> Flag | None:
+    """The row of a flag of `alipes serve`, given without dashes; None where there is none."""
+    return _FOR_SERVE.get(name)
 
 
 def environment_name(flag: Flag) -> str:

@@ -41,6 +41,7 @@ def encryption(prefix: str, name: str, *, note: str = "") -> tuple[Flag, ...]:
             "",
             f"File of the server's certificate and those between it and a root, as PEM.{end}",
             option=f"{prefix}.tls.certificate",
+            path="file",
         ),
         Flag(
             f"{prefix}-server-key",
@@ -48,6 +49,7 @@ def encryption(prefix: str, name: str, *, note: str = "") -> tuple[Flag, ...]:
             "",
             f"File of the server's key, as PEM, without a password.{end}",
             option=f"{prefix}.tls.key",
+            path="file",
         ),
         Flag(
             f"{prefix}-root-cert",
@@ -55,5 +57,6 @@ def encryption(prefix: str, name: str, *, note: str = "") -> tuple[Flag, ...]:
             "",
             f"File of the roots that certificates of clients lead to, as PEM.{end}",
             option=f"{prefix}.tls.roots",
+            path="file",
         ),
     )

@@ -42,6 +42,10 @@ class Flag:
         low: Smallest integer allowed.
         high: Largest integer allowed.
         group: Heading under which the usage and the reference page show it.
+        common: Whether `alipes serve --help` shows it: the flags that most people use.
+        short: Its letter, for `-v`; empty for none.
+        path: What it names, where that is a file or a folder: shells complete it, and in a configuration file it is
+            relative to that file.
     """
 
     name: str
@@ -56,6 +60,9 @@ class Flag:
     low: int = 0
     high: int = MAX_INT
     group: str = ""
+    common: bool = False
+    short: str = ""
+    path: Literal["", "file", "folder"] = ""
 
     @property
     def status(self) -> Status:

@@ -12,7 +12,7 @@ __all__ = ["GRPC"]
 _NO_POOL: Final = "requests run on the network threads and need no pool of their own"
 
 GRPC: Final[tuple[Flag, ...]] = (
-    Flag("allow-grpc", "bool", True, "Offer gRPC.", option="grpc.enabled"),
+    Flag("allow-grpc", "bool", True, "Offer gRPC.", option="grpc.enabled", common=True),
     Flag(
         "grpc-address",
         "str",
@@ -27,6 +27,7 @@ GRPC: Final[tuple[Flag, ...]] = (
         "Port of the gRPC endpoint; 0 asks the system for one.",
         high=MAX_PORT,
         option="grpc.port",
+        common=True,
     ),
     Flag(
         "reuse-grpc-port",

@@ -25,6 +25,7 @@ HTTP: Final[tuple[Flag, ...]] = (
         "Port of the HTTP endpoint; 0 asks the system for one.",
         high=MAX_PORT,
         option="http.port",
+        common=True,
     ),
     Flag(
         "reuse-http-port",
@@ -56,6 +57,7 @@ HTTP: Final[tuple[Flag, ...]] = (
         low=1,
         option="http_max_input_bytes",
         high=MAX_BYTES,
+        common=True,
     ),
     Flag(
         "http-restricted-api",

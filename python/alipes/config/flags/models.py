@@ -16,6 +16,7 @@ MODELS: Final[tuple[Flag, ...]] = (
         "Folder of models, or an address such as `s3://bucket/models`; for `alipes serve` the positional REPOSITORY "
         "too.",
         option="repository.paths",
+        path="folder",
     ),
     Flag(
         "model-store",
@@ -24,6 +25,7 @@ MODELS: Final[tuple[Flag, ...]] = (
         "Another name of --model-repository.",
         alias="model-repository",
         option="repository.paths",
+        path="folder",
     ),
     Flag(
         "model-control-mode",
@@ -33,6 +35,7 @@ MODELS: Final[tuple[Flag, ...]] = (
         "loads those named by --load-model, and more on request.",
         option="repository.control_mode",
         choices=("none", "poll", "explicit"),
+        common=True,
     ),
     Flag(
         "load-model",
@@ -40,6 +43,7 @@ MODELS: Final[tuple[Flag, ...]] = (
         (),
         "Model to load at start in explicit mode; `*` alone means all.",
         option="repository.load_models",
+        common=True,
     ),
     Flag(
         "repository-poll-secs",
@@ -48,6 +52,7 @@ MODELS: Final[tuple[Flag, ...]] = (
         "Seconds between two looks at the repository, in the mode `poll`.",
         low=1,
         option="repository.poll_interval_s",
+        common=True,
     ),
     Flag(
         "exit-on-error",
@@ -56,6 +61,7 @@ MODELS: Final[tuple[Flag, ...]] = (
         "Leave when a model fails at start, or a repository cannot be read; otherwise neither stops the others. "
         "The default of `tritonserver` is true, that of `alipes serve` false.",
         option="repository.exit_on_error",
+        common=True,
     ),
     Flag("strict-readiness", "bool", True, "Ready only while every model is.", option="repository.strict_readiness"),
     Flag(

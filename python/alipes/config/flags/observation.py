@@ -10,7 +10,7 @@ from alipes.config.flags.flag import MAX_PORT, UNIX, Flag
 __all__ = ["LOG", "METRICS", "TRACING"]
 
 METRICS: Final[tuple[Flag, ...]] = (
-    Flag("allow-metrics", "bool", True, "Offer metrics.", option="metrics.enabled"),
+    Flag("allow-metrics", "bool", True, "Offer metrics.", option="metrics.enabled", common=True),
     Flag(
         "metrics-address",
         "str",
@@ -25,6 +25,7 @@ METRICS: Final[tuple[Flag, ...]] = (
         "Port of the metrics endpoint; 0 asks the system for one.",
         high=MAX_PORT,
         option="metrics.port",
+        common=True,
     ),
     *encryption("metrics", "metrics", note=NOT_TRITONS),
     Flag("allow-cpu-metrics", "bool", True, "Show the nv_cpu_* gauges.", option="cpu_metrics"),
@@ -67,8 +68,17 @@ LOG: Final[tuple[Flag, ...]] = (
         "Form of a line: Triton's own, with the time as ISO 8601 has it, or a JSON document (not one of Triton's).",
         choices=("default", "ISO8601", "JSON"),
         option="log.format",
+        common=True,
     ),
-    Flag("log-file", "str", "", "File to write to; standard error where not given.", option="log.file"),
+    Flag(
+        "log-file",
+        "str",
+        "",
+        "File to write to; standard error where not given.",
+        option="log.file",
+        common=True,
+        path="file",
+    ),
 )
 
 TRACING: Final[tuple[Flag, ...]] = (
@@ -78,7 +88,7 @@ TRACING: Final[tuple[Flag, ...]] = (
         (),
         "Setting of tracing, `<key>=<value>` or `<mode>,<key>=<value>`; see the table of settings.",
     ),
-    Flag("trace-file", "str", "", "Older form of --trace-config triton,file.", option="trace.file"),
+    Flag("trace-file", "str", "", "Older form of --trace-config triton,file.", option="trace.file", path="file"),
     Flag("trace-level", "list", (), "Older form of --trace-config level.", option="trace.level"),
     Flag("trace-rate", "int", 1000, "Older form of --trace-config rate.", option="trace.rate"),
     Flag("trace-count", "int", -1, "Older form of --trace-config count.", option="trace.count", low=-1),

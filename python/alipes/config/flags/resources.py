@@ -14,6 +14,7 @@ BACKENDS: Final[tuple[Flag, ...]] = (
         "list",
         (),
         "Setting of a backend, `<backend>,<key>=<value>`, or of all, `<key>=<value>`; see the table of settings.",
+        common=True,
     ),
     Flag(
         "backend-directory",
@@ -115,6 +116,7 @@ RESPONSE_CACHE: Final[tuple[Flag, ...]] = (
         "list",
         (),
         "Setting of a cache, `<cache>,<key>=<value>`; `local,size=<bytes>` keeps answers for models that want it.",
+        common=True,
     ),
     Flag("cache-directory", "str", "", "Folder of cache libraries.", ignored="the only cache is the server's own"),
     Flag(

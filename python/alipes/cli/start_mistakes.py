@@ -1,0 +1,87 @@
+"""What `alipes serve` says where a server does not start: the mend first, where the reason is a mistake of a person.
+
+`alipes tritonserver` says these things in Triton's words, which scripts look for.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+from typing import Final
+
+from alipes.cli.port_holder import port_holder
+from alipes.config.nearest import nearest
+from alipes.config.options import ServerOptions
+from alipes.errors import AlipesError
+
+__all__ = ["start_mistake"]
+
+_TAKEN: Final = re.compile(
+    r"failed to start (?P<what>\w+) service: \w+ - Socket '(?P<address>.+):(?P<port>\d+)' already"
+)
+_ABSENT: Final = re.compile(r"failed to stat file (?P<path>.+)")
+_NO_FOLDER: Final = re.compile(r"repository path is not a valid directory: (?P<path>.+)")
+_FIRST_PORT: Final = 9000
+_STEP: Final = 10
+_LAST_PORT: Final = 9990
+_ENDPOINTS: Final = ("http", "grpc", "metrics")
+
+
+def start_mistake(options: ServerOptions, error: AlipesError) -> str:
+    """The text for a server that did not start; the error's own where nobody typed something wrong."""
+    text = str(error)
+    if match := _TAKEN.search(text):
+        return _port_taken(options, match["what"], match["address"], int(match["port"]))
+    if match := _ABSENT.fullmatch(text):
+        return _absent(Path(match["path"]))
+    if match := _NO_FOLDER.fullmatch(text):
+        return _no_folder(Path(match["path"]))
+    return text
+
+
+def _port_taken(options: ServerOptions, what: str, address: str, port: int) -> str:
+    endpoint = what.lower()
+    flags = [f"{name}-port" for name in _ENDPOINTS]
+    alone = any(options.origins.get(flag) != options.origins.get(flags[0]) for flag in flags)
+    ports = range(port + 1, port + 1 + _STEP) if alone else range(_FIRST_PORT, _LAST_PORT, _STEP)
+    needed = 1 if alone else len(_ENDPOINTS)
+    free = next((one for one in ports if all(_is_free(address, one + more) for more in range(needed))), None)
+    mends = [f"say --{f'{endpoint}-port' if alone else 'port'} {free}"] if free is not None else []
+    holder = port_holder(port)
+    if holder is not None:
+        mends.append(f"stop process {holder.pid} ({holder.name})")
+    else:
+        mends.append(f"stop what listens there: sudo ss -ltnp 'sport = :{port}' shows it")
+    follow = "" if alone or free is None else f"; gRPC and metrics follow at {free + 1} and {free + 2}"
+    return f"{', or '.join(mends)}\nport {port} of {address} is already in use, and {what} needs it{follow}"
+
+
+def _is_free(address: str, port: int) -> bool:
+    try:
+        found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
+        with socket.socket(found[0][0], socket.SOCK_STREAM) as probe:
+            probe.bind(found[0][4])
+    except OSError:
+        return False
+    return True
+
+
+def _absent(path: Path) -> str:
+    parent = path.parent
+    names = [entry.name for entry in parent.iterdir() if entry.is_dir()] if parent.is_dir() else []
+    close = nearest(path.name, names)
+    first = f"did you mean {_shown(parent / close)}?\n" if close else ""
+    return f"{first}there is no folder {_shown(path)}; alipes serve FOLDER takes the folder that models are in"
+
+
+def _no_folder(path: Path) -> str:
+    return (
+        f"{_shown(path)} is a file: move it to models/{path.stem}/1/model{path.suffix}, and type\nalipes serve models"
+    )
+
+
+def _shown(path: Path) -> str:
+    """A path as a person would type it from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)

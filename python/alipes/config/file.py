@@ -1,0 +1,123 @@
+"""The configuration file of a server: `alipes.toml`, every flag as a key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.config.flags import SERVE_FLAGS, Flag, find_for_serve
+from alipes.config.given import Given
+from alipes.config.nearest import nearest
+from alipes.errors import ConfigError
+
+__all__ = ["FILE_NAME", "read_file"]
+
+FILE_NAME: Final = "alipes.toml"
+"""The file that `alipes serve` reads where the current folder has it."""
+
+_REPOSITORY: Final = "repository"
+"""The key for what stands on the command line by itself."""
+
+_WITHOUT: Final = "config"
+"""The one flag that no file may hold."""
+
+_AT_LINE: Final = re.compile(r" \(at line ([0-9]+), column [0-9]+\)$")
+
+
+def read_file(path: Path) -> list[Given]:
+    """The flags that a file gives.
+
+    A key is the name of a flag, with dashes or underscores; `[http]` and `port` below it are `http-port`.
+
+    Raises:
+        ConfigError: If it cannot be read, is no TOML, or has a key that is no flag; with its line where it has one.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"the configuration file {path} cannot be read: {error.strerror}", path=path) from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is no TOML: it is not encoded in UTF-8", path=path) from None
+    except tomllib.TOMLDecodeError as error:
+        said = str(error)
+        match = _AT_LINE.search(said)
+        line = int(match[1]) if match else None
+        reason = said[: match.start()] if match else said
+        raise ConfigError(f"{_place(path, line)}: this is no TOML: {reason}", path=path, line=line) from None
+    return list(_Reader(path, text.splitlines()).read(content))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the content of one file."""
+
+    path: Path
+    lines: list[str]
+
+    def read(self, content: Mapping[str, Any], table: str = "") -> Iterator[Given]:
+        """The flags of a table, which `table` names; empty for the keys above all tables."""
+        for key, value in content.items():
+            line = self._line(key, table)
+            name = "-".join(part.replace("_", "-") for part in (table, key) if part)
+            if isinstance(value, dict) and not table:
+                yield from self.read(value, key)
+            else:
+                yield from self._flag(self._find(name, line), value, f"{_place(self.path, line)}: {name}")
+
+    def _find(self, name: str, line: int | None) -> Flag:
+        flag = find_for_serve("model-repository" if name == _REPOSITORY else name)
+        if flag is not None and flag.name != _WITHOUT:
+            return flag
+        names = [row.name for row in SERVE_FLAGS if row.name != _WITHOUT]
+        close = nearest(name, [*names, _REPOSITORY])
+        guess = f"did you mean {close}? " if close else ""
+        raise ConfigError(
+            f"{_place(self.path, line)}: {guess}There is no key '{name}'; alipes serve --help-all lists them",
+            path=self.path,
+            line=line,
+            key=name,
+        )
+
+    def _flag(self, flag: Flag, value: object, name: str) -> Iterator[Given]:
+        if isinstance(value, list) and flag.kind != "list":
+            raise ConfigError(f"{name} takes one value, not a list", path=self.path, key=flag.name)
+        for one in value if isinstance(value, list) else [value]:
+            if not isinstance(one, str | bool | int | float):
+                raise ConfigError(
+                    f"{name} takes a text, a number, true or false; not {_word(one)}", path=self.path, key=flag.name
+                )
+            text = str(one).lower() if isinstance(one, bool) else str(one)
+            yield Given(flag, self._path(text) if flag.path else text, name)
+
+    def _path(self, text: str) -> str:
+        """A path from where the file lies: the file means the same wherever the command is typed."""
+        if not text or "://" in text:
+            return text
+        return str(self.path.parent / Path(text).expanduser())
+
+    def _line(self, key: str, table: str) -> int | None:
+        """The line of a key, counted from 1; None where it is written in a way that this does not look for."""
+        inside = ""
+        begins = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[=.]""")
+        header = re.compile(r"""\s*\[\s*["']?([^\]"']+?)["']?\s*\]""")
+        for number, line in enumerate(self.lines, start=1):
+            if match := header.match(line):
+                inside = match[1]
+                if not table and inside == key:
+                    return number
+            elif inside == table and begins.match(line):
+                return number
+        return None
+
+
+def _place(path: Path, line: int | None) -> str:
+    return str(path) if line is None else f"{path}:{line}"
+
+
+def _word(value: object) -> str:
+    return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else "a date or a time"
