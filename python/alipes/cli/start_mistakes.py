@@ -17,7 +17,7 @@ from alipes.errors import AlipesError
 
 __all__ = ["start_mistake"]
 
-_TAKEN: Final = re.compile(
+_IN_USE: Final = re.compile(
     r"failed to start (?P<what>\w+) service: \w+ - Socket '(?P<address>.+):(?P<port>\d+)' already"
 )
 _ABSENT: Final = re.compile(r"failed to stat file (?P<path>.+)")
@@ -31,8 +31,8 @@ _ENDPOINTS: Final = ("http", "grpc", "metrics")
 def start_mistake(options: ServerOptions, error: AlipesError) -> str:
     """The text for a server that did not start; the error's own where nobody typed something wrong."""
     text = str(error)
-    if match := _TAKEN.search(text):
-        return _port_taken(options, match["what"], match["address"], int(match["port"]))
+    if match := _IN_USE.search(text):
+        return _port_in_use(options, match["what"], match["address"], int(match["port"]))
     if match := _ABSENT.fullmatch(text):
         return _absent(Path(match["path"]))
     if match := _NO_FOLDER.fullmatch(text):
@@ -40,7 +40,7 @@ def start_mistake(options: ServerOptions, error: AlipesError) -> str:
     return text
 
 
-def _port_taken(options: ServerOptions, what: str, address: str, port: int) -> str:
+def _port_in_use(options: ServerOptions, what: str, address: str, port: int) -> str:
     endpoint = what.lower()
     flags = [f"{name}-port" for name in _ENDPOINTS]
     alone = any(options.origins.get(flag) != options.origins.get(flags[0]) for flag in flags)

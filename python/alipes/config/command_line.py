@@ -44,13 +44,13 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
     """
     words = list(_written_out(argv))
     try:
-        given = serve_command().make_context("alipes serve", words).params
+        values = serve_command().make_context("alipes serve", words).params
     except click.NoSuchOption as error:
         raise _unknown(error.option_name, argv) from None
     except click.UsageError as error:
         raise ConfigError(error.format_message()) from None
-    pairs = [(flag, text) for flag in SERVE_FLAGS if not flag.alias for text in _texts(flag, given[_variable(flag)])]
-    return pairs, list(given[_REPOSITORIES])
+    pairs = [(flag, text) for flag in SERVE_FLAGS if not flag.alias for text in _texts(flag, values[_variable(flag)])]
+    return pairs, list(values[_REPOSITORIES])
 
 
 @cache
@@ -151,5 +151,5 @@ def _unknown(option: str, argv: Sequence[str]) -> ConfigError:
     if typed is None:  # one letter of a word with a single dash
         typed = next((name for name in names if not name.startswith("--") and option[1:] in name[1:]), option)
     mend = guess(typed.lstrip("-"))
-    said = f"there is no flag {typed}; alipes serve --help-all lists them"
-    return ConfigError(f"{mend}\n{said}" if mend else said, key=typed)
+    problem = f"there is no flag {typed}; alipes serve --help-all lists them"
+    return ConfigError(f"{mend}\n{problem}" if mend else problem, key=typed)

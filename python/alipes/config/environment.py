@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from alipes.config.flag_text import FlagText
 from alipes.config.flags import SERVE_FLAGS, environment_name
-from alipes.config.given import Given
 from alipes.config.nearest import nearest
 
 __all__ = ["read_environment", "unused_variables"]
@@ -26,11 +26,11 @@ _OF_LINKS: Final = re.compile(
 to every container beside it."""
 
 
-def read_environment(environ: Mapping[str, str]) -> list[Given]:
+def read_environment(environ: Mapping[str, str]) -> list[FlagText]:
     """The flags that variables stand for. A flag that may be repeated takes words separated by white space."""
     found = [(flag, name) for name, flag in _KNOWN.items() if name in environ and not _is_link(name, environ[name])]
     return [
-        Given(flag, text, f"{name} (--{flag.name})")
+        FlagText(flag, text, f"{name} (--{flag.name})")
         for flag, name in found
         for text in (environ[name].split() if flag.kind == "list" else [environ[name]])
     ]

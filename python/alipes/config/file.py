@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from alipes.config.flag_text import FlagText
 from alipes.config.flags import SERVE_FLAGS, Flag, find_for_serve
-from alipes.config.given import Given
 from alipes.config.nearest import nearest
 from alipes.errors import ConfigError
 
@@ -28,7 +28,7 @@ _WITHOUT: Final = "config"
 _AT_LINE: Final = re.compile(r" \(at line ([0-9]+), column [0-9]+\)$")
 
 
-def read_file(path: Path) -> list[Given]:
+def read_file(path: Path) -> list[FlagText]:
     """The flags that a file gives.
 
     A key is the name of a flag, with dashes or underscores; `[http]` and `port` below it are `http-port`.
@@ -44,10 +44,10 @@ def read_file(path: Path) -> list[Given]:
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is no TOML: it is not encoded in UTF-8", path=path) from None
     except tomllib.TOMLDecodeError as error:
-        said = str(error)
-        match = _AT_LINE.search(said)
+        problem = str(error)
+        match = _AT_LINE.search(problem)
         line = int(match[1]) if match else None
-        reason = said[: match.start()] if match else said
+        reason = problem[: match.start()] if match else problem
         raise ConfigError(f"{_place(path, line)}: this is no TOML: {reason}", path=path, line=line) from None
     return list(_Reader(path, text.splitlines()).read(content))
 
@@ -59,7 +59,7 @@ class _Reader:
     path: Path
     lines: list[str]
 
-    def read(self, content: Mapping[str, Any], table: str = "") -> Iterator[Given]:
+    def read(self, content: Mapping[str, Any], table: str = "") -> Iterator[FlagText]:
         """The flags of a table, which `table` names; empty for the keys above all tables."""
         for key, value in content.items():
             line = self._line(key, table)
@@ -83,7 +83,7 @@ class _Reader:
             key=name,
         )
 
-    def _flag(self, flag: Flag, value: object, name: str) -> Iterator[Given]:
+    def _flag(self, flag: Flag, value: object, name: str) -> Iterator[FlagText]:
         if isinstance(value, list) and flag.kind != "list":
             raise ConfigError(f"{name} takes one value, not a list", path=self.path, key=flag.name)
         for one in value if isinstance(value, list) else [value]:
@@ -92,7 +92,7 @@ class _Reader:
                     f"{name} takes a text, a number, true or false; not {_word(one)}", path=self.path, key=flag.name
                 )
             text = str(one).lower() if isinstance(one, bool) else str(one)
-            yield Given(flag, self._path(text) if flag.path else text, name)
+            yield FlagText(flag, self._path(text) if flag.path else text, name)
 
     def _path(self, text: str) -> str:
         """A path from where the file lies: the file means the same wherever the command is typed."""

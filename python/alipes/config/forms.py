@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from alipes.config.flag_text import FlagText
 from alipes.config.flags import Flag, Value
-from alipes.config.given import Given
 from alipes.config.triton_command_line import parse_triton_value, split_triton_arguments
 
 __all__ = ["OURS", "TRITONS", "Form"]
@@ -24,7 +24,7 @@ class Form:
     """
 
     split: Callable[[Sequence[str]], tuple[list[tuple[Flag, str]], list[str]]]
-    read: Callable[[Given], Value]
+    read: Callable[[FlagText], Value]
     defaults: Mapping[str, Value] = field(default_factory=dict)
 
 
@@ -34,13 +34,13 @@ def _split(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[str]]:
     return split_arguments(argv)
 
 
-def _read_as_triton(given: Given) -> Value:
-    flag = given.flag
+def _read_as_triton(one: FlagText) -> Value:
+    flag = one.flag
     name = f"--{flag.name}"  # Triton tells some of its flags apart by it
-    return parse_triton_value(name, flag.kind, given.text, choices=flag.choices, low=flag.low, high=flag.high)
+    return parse_triton_value(name, flag.kind, one.text, choices=flag.choices, low=flag.low, high=flag.high)
 
 
-OURS: Final = Form(_split, Given.read)
+OURS: Final = Form(_split, FlagText.read)
 """`alipes serve`: repositories are named by themselves, switches stand alone, slips of the pen are pointed out."""
 
 # Not through click: `getopt_long` gives an option the word behind it whatever that is, takes the beginning of a name,

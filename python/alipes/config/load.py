@@ -14,9 +14,9 @@ from alipes.config.caching import read_cache
 from alipes.config.endpoints import check_endpoints
 from alipes.config.environment import read_environment, unused_variables
 from alipes.config.file import FILE_NAME, read_file
+from alipes.config.flag_text import FlagText, spell_out
 from alipes.config.flags import FLAGS, Flag, Value, find
 from alipes.config.forms import OURS, Form
-from alipes.config.given import Given, spell_out
 from alipes.config.networks import read_networks
 from alipes.config.options import (
     ConnectionOptions,
@@ -79,27 +79,27 @@ def parse_flags(
         ConfigError: If a flag or a key is unknown, refused, badly formed, or contradicts another.
     """
     pairs, positional = form.split(argv)
-    repositories = [Given(_row("model-repository"), text, "REPOSITORY") for text in positional]
-    flags = [*repositories, *(Given(flag, text, f"--{flag.name}") for flag, text in pairs)]
+    repositories = [FlagText(_row("model-repository"), text, "REPOSITORY") for text in positional]
+    flags = [*repositories, *(FlagText(flag, text, f"--{flag.name}") for flag, text in pairs)]
     variables = read_environment(environ)
     path = _config_file(flags, variables, folder)
-    sources: list[tuple[Origin, list[Given]]] = [
+    sources: list[tuple[Origin, list[FlagText]]] = [
         ("file", read_file(path) if path is not None else []),
         ("environment", variables),
         ("flag", flags),
     ]
-    given: dict[str, list[Given]] = {}
+    texts: dict[str, list[FlagText]] = {}
     origins: dict[str, Origin] = {}
     for origin, ones in sources:
         for one in spell_out(ones):
             name = one.flag.alias or one.flag.name
             if origins.get(name) != origin:
-                given[name] = []  # what a weaker source said counts no more
-            given[name].append(one)
+                texts[name] = []  # what a weaker source said counts no more
+            texts[name].append(one)
             origins[name] = origin
     rows = [flag for flag in FLAGS if not flag.alias]
-    values = {flag.name: _value(flag, given.get(flag.name), form) for flag in rows}
-    notices = [f"--{flag.name} is ignored: {flag.ignored}" for flag in rows if flag.ignored and flag.name in given]
+    values = {flag.name: _value(flag, texts.get(flag.name), form) for flag in rows}
+    notices = [f"--{flag.name} is ignored: {flag.ignored}" for flag in rows if flag.ignored and flag.name in texts]
     notices += unused_variables(environ)
     options = _options(values, {flag.name: origins.get(flag.name, "default") for flag in rows}, notices, environ)
     return replace(options, config_file=str(path)) if path is not None else options
@@ -111,7 +111,7 @@ def _row(name: str) -> Flag:
     return flag
 
 
-def _config_file(flags: Sequence[Given], variables: Sequence[Given], folder: Path | None) -> Path | None:
+def _config_file(flags: Sequence[FlagText], variables: Sequence[FlagText], folder: Path | None) -> Path | None:
     """The file that is named, by a flag or else by the environment, or else the one that the folder has."""
     for source in (flags, variables):
         named = [one for one in source if one.flag.name == "config"]
@@ -121,12 +121,12 @@ def _config_file(flags: Sequence[Given], variables: Sequence[Given], folder: Pat
     return found if found is not None and found.is_file() else None
 
 
-def _value(flag: Flag, given: list[Given] | None, form: Form) -> Value:
+def _value(flag: Flag, texts: list[FlagText] | None, form: Form) -> Value:
     """The value of a flag that was given so, the last text counting unless it may be given several times."""
-    if not given:
+    if not texts:
         return form.defaults.get(flag.name, flag.default)
-    parsed = [form.read(one) for one in given]
-    value: Value = tuple(dict.fromkeys(one.text for one in given)) if flag.kind == "list" else parsed[-1]
+    parsed = [form.read(one) for one in texts]
+    value: Value = tuple(dict.fromkeys(one.text for one in texts)) if flag.kind == "list" else parsed[-1]
     if flag.status == "refused" and value != flag.default:
         raise ConfigError(f'Bad option: "--{flag.name}".\nnot supported: {flag.refused}', key=flag.name)
     return value

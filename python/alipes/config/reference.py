@@ -38,8 +38,8 @@ Flags are written `--flag=value` or `--flag value`, with dashes or underscores. 
 `false`, `0`, `off`; a flag of this kind alone means yes. A flag that may be repeated says so. Each flag can be given as
 an environment variable too, with words separated by white space where it may be repeated, and as a key of
 [a file](#configuration-file). The command line wins over the environment, the environment over the file, and the file
-over the default; `alipes config explain` shows each value with its origin. A wrong command line is answered with what to
-type instead, and exit code 2.
+over the default; `alipes config explain` shows each value with its origin. A wrong command line is answered with what
+to type instead, and exit code 2.
 
 `alipes tritonserver`, or a link to `alipes` of the name `tritonserver`, takes Triton's command line as Triton takes it:
 the repository is `--model-repository`, every flag but `--disable-auto-complete-config` has a value, the beginning of a

@@ -60,7 +60,7 @@ def test_help_behind_two_dashes_is_a_repository(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("flag", ["--version", "-V"])
-def test_serve_tells_the_version_too(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_serve_prints_the_version_too(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     import alipes
 
     assert main(["serve", flag]) == 0
@@ -68,7 +68,7 @@ def test_serve_tells_the_version_too(flag: str, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(("variables", "bold"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_headings_stand_out_on_a_terminal_unless_told_otherwise(variables: dict[str, str], bold: bool) -> None:
+def test_headings_are_bold_on_a_terminal_without_no_color(variables: dict[str, str], bold: bool) -> None:
     ours, theirs = pty.openpty()
     environ = {name: text for name, text in os.environ.items() if name != "NO_COLOR"} | variables
     with os.fdopen(ours, "rb", buffering=0) as terminal:

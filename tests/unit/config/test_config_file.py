@@ -16,7 +16,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "alipes.toml"
 
 
-def given(file: Path, text: str) -> list[tuple[str, str]]:
+def read(file: Path, text: str) -> list[tuple[str, str]]:
     file.write_text(text, encoding="utf-8")
     return [(one.flag.name, one.text) for one in read_file(file)]
 
@@ -47,12 +47,12 @@ def refusal(file: Path, text: str) -> str:
 def test_a_key_is_a_flag_with_dashes_underscores_or_its_table(
     file: Path, text: str, expected: list[tuple[str, str]]
 ) -> None:
-    assert given(file, text) == expected
+    assert read(file, text) == expected
 
 
 def test_every_flag_but_the_files_own_is_a_key(file: Path) -> None:
     flags = [flag for flag in SERVE_FLAGS if flag.name != "config"]
-    names = [name for name, _ in given(file, "\n".join(f"{flag.name} = 'x'" for flag in flags))]
+    names = [name for name, _ in read(file, "\n".join(f"{flag.name} = 'x'" for flag in flags))]
     assert names == [flag.name for flag in flags]
     assert "There is no key 'config'" in refusal(file, "config = 'x'")
 
@@ -60,7 +60,7 @@ def test_every_flag_but_the_files_own_is_a_key(file: Path) -> None:
 def test_paths_are_relative_to_the_file(file: Path) -> None:
     folder = file.parent
     text = "repository = ['models', '/srv/models', 's3://bucket/models']\nlog-file = 'logs/server.log'"
-    assert given(file, text) == [
+    assert read(file, text) == [
         ("model-repository", f"{folder}/models"),
         ("model-repository", "/srv/models"),
         ("model-repository", "s3://bucket/models"),
@@ -70,7 +70,7 @@ def test_paths_are_relative_to_the_file(file: Path) -> None:
 
 def test_the_home_folder_is_written_as_in_a_shell(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
-    assert given(file, "repository = '~/models'") == [("model-repository", "/home/ada/models")]
+    assert read(file, "repository = '~/models'") == [("model-repository", "/home/ada/models")]
 
 
 def test_flags_win_over_the_environment_and_that_over_the_file(file: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_file_that_names_the_repository_needs_no_arguments(file: Path) -> None
     assert parse_flags([], {}, folder=file.parent).repository.paths == (f"{file.parent}/models",)
 
 
-def test_a_file_is_named_by_a_flag_or_a_variable_and_an_empty_name_reads_none(file: Path) -> None:
+def test_a_flag_or_a_variable_names_the_file_or_none(file: Path) -> None:
     file.write_text("id = 'found'", encoding="utf-8")
     other = file.with_name("other.toml")
     other.write_text("id = 'named'", encoding="utf-8")

@@ -11,13 +11,13 @@ from alipes.config.flags.own import OWN, PORT_OFFSETS
 from alipes.config.values import parse_own_value
 from alipes.errors import ConfigError
 
-__all__ = ["Given", "spell_out"]
+__all__ = ["FlagText", "spell_out"]
 
 _OWN: Final = frozenset(flag.name for flag in OWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FlagText:
     """A flag and the text that was given for it.
 
     Attributes:
@@ -40,7 +40,7 @@ class Given:
         return parse_own_value(self.name, flag.kind, self.text, choices=flag.choices, low=flag.low, high=flag.high)
 
 
-def spell_out(given: Iterable[Given]) -> list[Given]:
+def spell_out(texts: Iterable[FlagText]) -> list[FlagText]:
     """What one source gives, with the flags of `alipes serve` alone replaced by those that they stand for.
 
     These come first: `--port 9000 --grpc-port 7` means port 7 for gRPC, in any order.
@@ -48,49 +48,49 @@ def spell_out(given: Iterable[Given]) -> list[Given]:
     Raises:
         ConfigError: If one of them has no value of its kind.
     """
-    listed = list(given)
-    short = [longer for one in listed if one.flag.name in _OWN for longer in _longer(one)]
-    return short + [one for one in listed if one.flag.name not in _OWN]
+    listed = list(texts)
+    longer = [found for one in listed if one.flag.name in _OWN for found in _longer(one)]
+    return longer + [one for one in listed if one.flag.name not in _OWN]
 
 
-def _longer(given: Given) -> Iterator[Given]:
-    value = given.read()
-    match given.flag.name:
+def _longer(short: FlagText) -> Iterator[FlagText]:
+    value = short.read()
+    match short.flag.name:
         case "host":
-            _check_host(given)
-            yield from (_as(given, f"{endpoint}-address", given.text) for endpoint in PORT_OFFSETS)
+            _check_host(short)
+            yield from (_as(short, f"{endpoint}-address", short.text) for endpoint in PORT_OFFSETS)
         case "port":
-            first = int(given.text)
+            first = int(short.text)
             for endpoint, offset in PORT_OFFSETS.items():
-                yield _as(given, f"{endpoint}-port", str(first + offset if first else 0))
+                yield _as(short, f"{endpoint}-port", str(first + offset if first else 0))
         case "verbose":
-            yield _as(given, "log-verbose", given.text)
+            yield _as(short, "log-verbose", short.text)
         case "quiet" if value:
-            yield _as(given, "log-info", "false")
+            yield _as(short, "log-info", "false")
 
 
-def _as(given: Given, name: str, text: str) -> Given:
+def _as(short: FlagText, name: str, text: str) -> FlagText:
     flag = find(name)
     assert flag is not None, name
-    return replace(given, flag=flag, text=text)
+    return replace(short, flag=flag, text=text)
 
 
-def _check_host(given: Given) -> None:
+def _check_host(short: FlagText) -> None:
     """Refuse what is more than a host: three endpoints cannot share a socket, and a port has a flag of its own."""
-    text = given.text
+    text = short.text
     if text.startswith("unix:"):
         raise ConfigError(
-            f"say --http-address {text} for HTTP alone: {given.name} is the address of three endpoints, which cannot "
+            f"say --http-address {text} for HTTP alone: {short.name} is the address of three endpoints, which cannot "
             "share a Unix socket",
-            key=given.name,
+            key=short.name,
         )
     host = text.partition("://")[2] or text
     name, colon, port = host.rstrip("/").rpartition(":")
     if colon and ":" not in name and port.isdecimal():
         raise ConfigError(
-            f"say --host {name or '0.0.0.0'} --port {port}: {given.name} takes a name or an address alone, "
+            f"say --host {name or '0.0.0.0'} --port {port}: {short.name} takes a name or an address alone, "
             f"not '{text}'",
-            key=given.name,
+            key=short.name,
         )
     if host != text or not text or "/" in text:
-        raise ConfigError(f"{given.name} takes a name or an address, such as 127.0.0.1, not '{text}'", key=given.name)
+        raise ConfigError(f"{short.name} takes a name or an address, such as 127.0.0.1, not '{text}'", key=short.name)

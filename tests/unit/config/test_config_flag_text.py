@@ -23,7 +23,7 @@ def test_a_longer_name_wins_over_the_short_one_in_any_order() -> None:
     assert ports("--grpc-port=7", "--port=9000") == (9000, 7, 9002)
 
 
-def test_a_short_name_on_the_command_line_wins_over_a_longer_one_in_the_environment() -> None:
+def test_a_flag_wins_over_the_environment_whichever_name_is_longer() -> None:
     assert ports("--port=9000", ALIPES_GRPC_PORT="7") == (9000, 9001, 9002)
     assert ports("--grpc-port=7", ALIPES_PORT="9000") == (9000, 7, 9002)
 
@@ -45,13 +45,13 @@ def test_the_host_is_the_address_of_all_three() -> None:
         (["-v", "--log-verbose=4"], 4, True),
     ],
 )
-def test_more_or_less_is_said(words: list[str], level: int, info: bool) -> None:
+def test_verbose_and_quiet_set_levels_of_the_log(words: list[str], level: int, info: bool) -> None:
     log = parse_flags(["models", *words], {}).log
     assert (log.verbose_level, log.info) == (level, info)
 
 
 @pytest.mark.parametrize("text", ["json", "JSON", "Json"])
-def test_a_choice_is_taken_in_any_case(text: str) -> None:
+def test_a_choice_is_read_in_any_case(text: str) -> None:
     assert parse_flags(["models", "--log-format", text], {}).log.format == "JSON"
 
 
@@ -102,7 +102,7 @@ def test_variables_that_kubernetes_sets_for_a_service_are_no_flags() -> None:
     assert all("Kubernetes" in notice for notice in options.notices)
 
 
-def test_a_service_that_is_not_there_explains_no_variable() -> None:
+def test_variables_of_no_service_give_a_notice() -> None:
     (notice,) = parse_flags(["models"], {"ALIPES_SERVICE_HOST": "10.0.0.1"}).notices
     assert notice.startswith("environment variable ALIPES_SERVICE_HOST stands for no flag")
 
