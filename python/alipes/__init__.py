@@ -63,6 +63,7 @@ __all__ = [
     "Server",
     "ServerMonitor",
     "ServerStartError",
+    "StreamClient",
     "TlsError",
     "TooLarge",
     "TransportError",
@@ -77,6 +78,7 @@ __all__ = [
 if TYPE_CHECKING:
     from alipes._core import version as _version
     from alipes.client.inference.client import InferenceClient
+    from alipes.client.inference.stream_client import StreamClient
     from alipes.client.plain.aio import AsyncClient
     from alipes.client.plain.request import Answer
     from alipes.client.plain.sync import Client
@@ -101,6 +103,7 @@ _HOMES = {
     "Platform": "alipes.repository.platform",
     "Server": "alipes.serve.server",
     "ServerMonitor": "alipes.monitor.monitor",
+    "StreamClient": "alipes.client.inference.stream_client",
     "attach": "alipes.serve.detached",
     "launch": "alipes.serve.detached",
 }

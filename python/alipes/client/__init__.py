@@ -1,4 +1,7 @@
-"""Clients of model servers: `Client` and `AsyncClient` for single calls, `InferenceClient` for streams of requests."""
+"""Clients of model servers: `Client` and `AsyncClient` for single calls, `StreamClient` for streams of requests.
+
+`InferenceClient` is for streams, too, in the words of hermes.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from alipes.lazily import lazily
 
 if TYPE_CHECKING:
     from alipes.client.inference.client import InferenceClient
+    from alipes.client.inference.stream_client import StreamClient
     from alipes.client.plain.aio import AsyncClient
     from alipes.client.plain.options import Options
     from alipes.client.plain.request import Answer
@@ -17,7 +21,18 @@ if TYPE_CHECKING:
     from alipes.client.signature import Signature
     from alipes.client.tls import Tls
 
-__all__ = ["Answer", "AsyncClient", "Client", "InferenceClient", "Options", "Retry", "SharedMemory", "Signature", "Tls"]
+__all__ = [
+    "Answer",
+    "AsyncClient",
+    "Client",
+    "InferenceClient",
+    "Options",
+    "Retry",
+    "SharedMemory",
+    "Signature",
+    "StreamClient",
+    "Tls",
+]
 
 # Public name -> module that defines it. Imported on first use: a client is quick to import.
 _HOMES = {
@@ -29,6 +44,7 @@ _HOMES = {
     "Retry": "alipes.client.plain.retry",
     "SharedMemory": "alipes.client.plain.shared",
     "Signature": "alipes.client.signature",
+    "StreamClient": "alipes.client.inference.stream_client",
     "Tls": "alipes.client.tls",
 }
 

@@ -97,7 +97,7 @@ def test_a_stream_at_a_port_of_http_says_that_it_needs_grpc(server: ServerProces
         next(Client(server.http).stream("double", X))
 
 
-def test_an_address_of_grpc_is_asked_without_a_look(server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_of_grpc_is_used_without_a_look(server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     from alipes.client import wrong_port
 
     def look(_: str) -> None:

@@ -22,7 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
     return serve_module(repository)
 
 
-@pytest.mark.parametrize("name", ["Client", "AsyncClient"])
+@pytest.mark.parametrize("name", ["Client", "AsyncClient", "StreamClient"])
 def test_an_example_prints_what_it_shows(name: str, server: ServerProcess) -> None:
     text = inspect.getdoc(getattr(alipes, name)) or ""
     names = {name: getattr(alipes, name), "asyncio": asyncio}

@@ -142,7 +142,11 @@ class AnswerSource:
     def _y(self, request: PendingRequest, outputs: dict[str, Any]) -> Any:
         if request.crop is not None:
             outputs = request.crop.apply(outputs)
-        return next(iter(outputs.values())) if self._single else Named(outputs, "the answer", "output")
+        return (
+            next(iter(outputs.values()))
+            if self._single and not request.named
+            else Named(outputs, "the answer", "output")
+        )
 
     def _queue(self, y: Any, request: PendingRequest) -> None:
         sequence_id = request.queue.sequence_id

@@ -1,60 +1,28 @@
-"""`InferenceClient`: asks a model again and again, and gives its answers in the order of the questions."""
+"""`InferenceClient`: a stream of requests in the words of hermes, whose arguments it takes."""
 
 from __future__ import annotations
 
-import atexit
-import itertools
-import os
-import random
-import time
-import weakref
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from types import TracebackType
-from typing import Any, Final, Self
+from collections.abc import Callable
+from typing import Any, Final
 
-import numpy as np
-
-from alipes.client.datatypes import numpy_type
-from alipes.client.inference.answer_source import AnswerSource
-from alipes.client.inference.answers import Answers
 from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.calls import Calls
-from alipes.client.inference.clock import ProfilerClock
-from alipes.client.inference.declared import DeclaredState, Inputs
 from alipes.client.inference.discovery import find_model
-from alipes.client.inference.link import Link
-from alipes.client.inference.pace import Pace
 from alipes.client.inference.reader import Reader, Values
 from alipes.client.inference.recovery import RecoveryPolicy
-from alipes.client.inference.sequence_queue import PendingRequest, SequenceId, SequenceQueue
-from alipes.client.inference.splitting import cut, spans, stream
-from alipes.client.inference.stream import Stream, Target
+from alipes.client.inference.request_stream import HALF_OF_MEMORY, MOST_IN_FLIGHT, RequestStream, StreamSettings
+from alipes.client.inference.sequence_queue import SequenceId
 from alipes.client.inference.transport import GrpcEndpoint
 from alipes.client.inference.tritonclient_options import read_options
-from alipes.client.inference.unread import AnswerFuture, UnreadFailures
 from alipes.client.tls import Tls
-from alipes.config.memory_limit import memory_limit_bytes
-from alipes.errors import AlipesError, InvalidArgument, NotReady, Overloaded, TransportError
 
 __all__ = ["InferenceClient"]
 
 _CONNECT_S: Final = 10.0
 """The longest time for a connection, and for a question about the model."""
 
-_MOST_UNDER_WAY: Final = 1024
-"""Default for the requests in flight before a send waits: more than any server executes at once."""
 
-_HALF: Final = -1
-"""Stands for half of the memory that this process may use: who reads all answers at once needs the other half."""
-
-_LAST_IS_MARKED: Final[dict[str, bool | int | float | str]] = {"triton_enable_empty_final_response": True}
-"""Asks a server to say which response of a request is its last one."""
-
-_CLIENTS: Final[weakref.WeakSet[InferenceClient]] = weakref.WeakSet()
-
-
-class InferenceClient(AnswerSource):
+class InferenceClient(RequestStream):
     """Asks one model of one server for inference, many requests at a time.
 
     Requests go out as they are given, on one stream. What comes back goes to the callback if there is one, and else
@@ -89,8 +57,8 @@ class InferenceClient(AnswerSource):
         profile: bool = False,
         *,
         ordered: bool = True,
-        max_in_flight: int | None = _MOST_UNDER_WAY,
-        max_unread_bytes: int | None = _HALF,
+        max_in_flight: int | None = MOST_IN_FLIGHT,
+        max_unread_bytes: int | None = HALF_OF_MEMORY,
         rate: float | None = None,
         timeout_s: float | None = None,
         retries: int = 0,
@@ -144,50 +112,18 @@ class InferenceClient(AnswerSource):
             ValueError: If an argument is out of range, or the size of a checkpoint is unknown.
         """
         tls = read_options(tritonclient_options, tls)
-        self.address = address
-        self.model_name = model_name
-        self._endpoint = GrpcEndpoint(address, tls, connect_timeout_s)
-        self.client: Calls = self._endpoint.calls()
+        endpoint = GrpcEndpoint(address, tls, connect_timeout_s)
+        self.client: Calls = endpoint.calls()
+        settings = StreamSettings(ordered, max_in_flight, max_unread_bytes, rate, timeout_s, checkpoint, profile)
+        recovery = RecoveryPolicy(retries, reconnect_s, backoff or Backoff())
         try:
             found = find_model(self.client, address, model_name, model_version, batch_size, tls)
-            signature = found.signature
-            checkpoint_size = _checkpoint_size(checkpoint, signature.memory if signature.stateful else 0, model_name)
+            reader = Reader(model_name, found.signature, cast=cast, pad=pad)
+            super().__init__(endpoint, model_name, found, reader, recovery, callback, settings)
         except BaseException:
             self.client.close()
             raise
-        self.model_version, self.metadata, self.config = found.version, found.metadata, found.config
-        self.inputs = Inputs(signature.inputs)
-        self.states = [DeclaredState(state) for state in signature.states]
-        self.num_states = signature.streams
-        clock, failures = ProfilerClock() if profile else None, UnreadFailures(model_name)
-        super().__init__(callback, clock, max_in_flight, len(signature.outputs) == 1, failures)
-        half = memory_limit_bytes() // 2
-        self._max_unread_bytes = half if max_unread_bytes == _HALF else max_unread_bytes
-        self._memory = signature.memory
-        self._stateful = signature.stateful
-        self._reader = Reader(model_name, signature, cast=cast, pad=pad)
-        self._checkpoint_size, self._ordered, self._timeout_s = checkpoint_size, ordered, timeout_s
-        self._pace = None if rate is None else Pace(rate)
-        self._ids = itertools.count()
-        self._queues: dict[SequenceId | None, SequenceQueue] = {}
-        recovery = RecoveryPolicy(retries, reconnect_s, backoff or Backoff())
-        target = Target(model_name, str(self.model_version), _LAST_IS_MARKED if signature.decoupled else None)
-        self._link = Link(address, target, self._open_stream, self._deliver, recovery)
-        _CLIENTS.add(self)
-
-    def __enter__(self) -> Self:
-        """Opens the stream."""
-        self._link.open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Waits until everything is answered; after an exception, drops what is under way."""
-        if error is None:
-            self.close()
-        else:
-            self.cancel()
+        self.metadata, self.config = found.metadata, found.config
 
     def infer(
         self,
@@ -217,225 +153,9 @@ class InferenceClient(AnswerSource):
         self._check_room()
         self._send(x, request_id, sequence_id, sequence_start, sequence_end, timeout_s, None)
 
-    def submit(
-        self,
-        x: Values,
-        request_id: SequenceId | None = None,
-        sequence_id: SequenceId | None = None,
-        sequence_start: bool = False,
-        sequence_end: bool = False,
-        *,
-        timeout_s: float | None = None,
-    ) -> Future[Any]:
-        """Sends a request as `infer` does; its answer goes to the future that is returned, and nowhere else.
-
-        The future has `request_id` and `sequence_id` as attributes. `asyncio.wrap_future` makes it awaitable.
-        """
-        future = AnswerFuture(self._failures)
-        self._send(x, request_id, sequence_id, sequence_start, sequence_end, timeout_s, future)
-        return future
-
     async def ask(self, x: Values, **how: Any) -> Any:
         """The answer to a request, for event loops; takes what `submit` takes."""
         import asyncio
 
         loop = asyncio.get_running_loop()
         return await asyncio.wrap_future(await loop.run_in_executor(None, lambda: self.submit(x, **how)))
-
-    def stream(
-        self,
-        x: Any,
-        sequence_id: int = 1001,
-        *,
-        sequences: int = 1,
-        overlap: int | None = None,
-        ahead: int = 64,
-        progress: bool = False,
-    ) -> Iterator[Any]:
-        """The answers to a whole stream, in the order of its updates.
-
-        Several sequences at a time are served side by side. Each is given some updates before its own, so that the
-        answers are those of a single sequence, bit for bit; what these updates answer is dropped.
-
-        Args:
-            x: Samples along the last axis, of any length; or a list of what `infer` takes, an update each.
-            sequence_id: The first sequence; the others have the numbers behind it.
-            sequences: Among how many sequences the stream is divided. Answers of all but the first wait until it is
-                their turn.
-            overlap: Updates that each sequence is given before its own; as many as the state depends on where this is
-                known.
-            ahead: Updates of each sequence that are under way at a time.
-            progress: Whether a queue says how far it is, where there is a terminal or a notebook.
-
-        Raises:
-            ValueError: If the overlap of sequences is unknown.
-        """
-        updates = cut(x, self.states[0].tensor.shape[-1]) if isinstance(x, np.ndarray) and self.states else list(x)
-        overlap = self._memory if overlap is None else overlap
-        if overlap is None and sequences > 1:
-            raise InvalidArgument(f'nobody can tell how far the state of model "{self.model_name}" goes: give overlap')
-        ids = itertools.count()
-
-        def send(update: Any, number: int, start: bool, end: bool) -> Future[Any]:
-            if not self._stateful:
-                return self.submit(update, next(ids))
-            return self.submit(update, next(ids), sequence_id + number, start, end)
-
-        answers = stream(updates, spans(len(updates), sequences, overlap or 0), send, ahead)
-        if not progress:
-            return answers
-        from alipes.progress import track
-
-        return track(answers, f"streaming to {self.model_name}", len(updates))
-
-    def warm_up(self, timeout_s: float | None = None) -> None:
-        """Has one request of zeros answered: a model's first execution may take seconds, and others need not wait.
-
-        A model of sequences is given one of its own for that, which ends at once.
-        """
-        specs = [*self.inputs, *(state.tensor for state in self.states)]
-        zeros = {spec.name: np.zeros(spec.shape, numpy_type(spec.datatype) or object) for spec in specs}
-        sequence_id = random.getrandbits(62) + 1 if self._stateful else None
-        self.submit(zeros, "warm-up", sequence_id, self._stateful, self._stateful).result(timeout_s)
-
-    def close(self) -> None:
-        """Waits for all answers, then ends the stream; what `get` has not taken can still be taken.
-
-        A line in the log says how many requests have failed and how often the callback has raised unread.
-
-        Raises:
-            RuntimeError: In a callback, which answers would wait for.
-        """
-        if self._link.receiving:
-            raise RuntimeError("close() waits for all answers, which no callback may: call it elsewhere, or cancel()")
-        self._window.wait_empty(None)
-        self._link.close()
-        self._queues.clear()
-        self._failures.report(self.callback_q.failures(), " yet (get() raises it)")
-
-    def cancel(self) -> None:
-        """Ends the stream at once: pending requests are not answered, and unread answers are dropped.
-
-        A line in the log says how many failures were among them.
-        """
-        self._link.drop()
-        self._failures.report(self.callback_q.failures(), " and is dropped")
-        self._window = self._window.emptied()
-        self._queues.clear()
-        self.callback_q.clear()
-        self.callback_q.wake()
-
-    def _send(  # noqa: PLR0913, PLR0917 - what `infer` takes
-        self,
-        x: Values,
-        request_id: SequenceId | None,
-        sequence_id: SequenceId | None,
-        start: bool,
-        end: bool,
-        timeout_s: float | None,
-        future: Future[Any] | None,
-    ) -> None:
-        queue = self._queue_of(sequence_id, start, end)
-        tensors, crop = self._reader.read(x, end)
-        if request_id is None:
-            request_id = next(self._ids)
-        request = PendingRequest(request_id, queue, tensors, start=start, end=end, future=future, crop=crop)
-        if future is not None:
-            future.request_id, future.sequence_id = request_id, sequence_id  # type: ignore[attr-defined]
-        if self._pace is not None:
-            self._pace.wait()
-        self._window.enter(wait=not self._link.receiving)
-        timeout_s = self._timeout_s if timeout_s is None else timeout_s
-        if timeout_s is not None:
-            request.limit_s, request.deadline_s = timeout_s, time.monotonic() + timeout_s
-            # To a sequence this would be the wait for a slot, and lose an update in its midst.
-            request.timeout_us = round(timeout_s * 1e6) if sequence_id is None else 0
-        self.callback_q.request()
-        try:
-            self._link.send(request)
-        except BaseException:
-            self._window.leave(1)
-            raise
-
-    def _check_room(self) -> None:
-        """Refuses a request whose answer would be one too many that nobody reads."""
-        most, unread = self._max_unread_bytes, self.callback_q.unread_bytes
-        if most is not None and unread >= most:
-            raise Overloaded(
-                f'{len(self.callback_q)} answers of model "{self.model_name}" are not read and take {unread} bytes, of '
-                f"{most} that they may (max_unread_bytes): take them with get(), or give the client a callback that "
-                "returns nothing; this request was not sent",
-                model=self.model_name,
-            )
-
-    def _queue_of(self, sequence_id: SequenceId | None, start: bool, end: bool) -> SequenceQueue:
-        """The queue of a request's sequence."""
-        if self._stateful != (sequence_id is not None):
-            raise InvalidArgument(
-                f'model "{self.model_name}" keeps the state of sequences: give the sequence_id of each request'
-                if self._stateful
-                else f'model "{self.model_name}" keeps no state: it takes no sequence_id, got {sequence_id!r}',
-                model=self.model_name,
-            )
-        queue = self._queues.get(sequence_id)
-        if queue is None:
-            queue = self._queues[sequence_id] = SequenceQueue(sequence_id, self._checkpoint_size, ordered=self._ordered)
-        if end:
-            self._queues.pop(sequence_id, None)
-        return queue
-
-    def _open_stream(self) -> Stream:
-        """A stream to a server that can answer."""
-        stream = self._endpoint.stream()
-        try:
-            calls = self._endpoint.calls()
-            try:
-                ready = calls.is_ready(self.model_name, str(self.model_version))
-            finally:
-                calls.close()
-        except AlipesError as error:
-            stream.cancel()
-            if isinstance(error, TransportError):
-                raise
-            raise NotReady(str(error), model=self.model_name) from error
-        if not ready:
-            stream.cancel()
-            raise NotReady(f'model "{self.model_name}" is not ready at {self.address}', model=self.model_name)
-        self._failures.begin()
-        return stream
-
-    def _forked(self) -> None:
-        """In a child process: the connections are the parent's."""
-        self._link.forget()
-        self._window = self._window.emptied()
-        self._queues.clear()
-        self.callback_q = Answers()
-        self._failures.forget()
-
-
-def _checkpoint_size(checkpoint: bool | int, memory: int | None, model: str) -> int:
-    if not isinstance(checkpoint, bool):
-        if checkpoint < 0:
-            raise ValueError(f"checkpoint must be True, False or a number of updates, got {checkpoint}")
-        return checkpoint
-    if checkpoint and memory is None:
-        raise ValueError(
-            f'nobody can tell how many updates the state of model "{model}" depends on: say so, as checkpoint=<updates>'
-        )
-    return (memory or 0) if checkpoint else 0
-
-
-def _drop_all() -> None:
-    """At the interpreter's end: no thread is left waiting for a server."""
-    for client in list(_CLIENTS):
-        client._link.drop()
-        client._failures.report_all(client.callback_q.failures())
-
-
-def _after_fork() -> None:
-    for client in list(_CLIENTS):
-        client._forked()
-
-
-atexit.register(_drop_all)
-os.register_at_fork(after_in_child=_after_fork)

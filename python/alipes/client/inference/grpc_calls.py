@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from alipes import _core
@@ -15,9 +16,15 @@ __all__ = ["GrpcCalls"]
 class GrpcCalls(TritonNames):
     """The calls of one server."""
 
-    def __init__(self, address: str, timeout_s: float, tls: _core.ClientTls | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        timeout_s: float,
+        tls: _core.ClientTls | None = None,
+        headers: Sequence[tuple[str, str]] | None = None,
+    ) -> None:
         """Connects with the first call, to `host:port` or `unix:path`."""
-        self._link = _core.ClientLink(address, "grpc", timeout_s, None, tls)
+        self._link = _core.ClientLink(address, "grpc", timeout_s, headers, tls)
         self._timeout_s = timeout_s
 
     def is_live(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from alipes.client.datatypes import numpy_type
 from alipes.client.inference.crop import Crop
@@ -18,7 +19,7 @@ __all__ = ["Reader", "Tensor", "Values"]
 Tensor: TypeAlias = "tuple[str, str, tuple[int, ...], np.ndarray[Any, Any]]"
 """Name, datatype, shape, and elements that lie row by row."""
 
-Values: TypeAlias = "np.ndarray[Any, Any] | Mapping[str, np.ndarray[Any, Any]]"
+Values: TypeAlias = "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
 """What a caller gives: one array, or one by name."""
 
 

@@ -31,6 +31,7 @@ class PendingRequest:
         replay: Whether it only restores a state, so that its response is dropped.
         future: Receives the response; without one it goes to the callback or the queue of answers.
         crop: The part of the response that counts.
+        named: Whether its outputs are returned by name, even a single one.
         sent_s: Time of the first send, on the monotonic clock.
         deadline_s: Time by which it has to be answered.
         limit_s: The caller's time-out in seconds, for messages.
@@ -50,6 +51,7 @@ class PendingRequest:
         "error",
         "future",
         "limit_s",
+        "named",
         "number",
         "queue",
         "replay",
@@ -76,6 +78,7 @@ class PendingRequest:
     ) -> None:
         """Takes the caller's fields; the others are set when it is sent."""
         self.request_id = request_id
+        self.named = False
         self.wire_id = ""
         self.queue = queue
         self.number = 0

@@ -12,7 +12,7 @@ from alipes.client.arguments import request_error, seconds, version_text
 from alipes.config.nearest import nearest_first
 from alipes.errors import InvalidArgument
 
-__all__ = ["Options", "RequestOptions", "read_options"]
+__all__ = ["Options", "RequestOptions", "flag", "identifier", "read_options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,12 @@ def _text(name: str, value: Any) -> str:
     raise request_error(name, f"text such as '{value}'" if isinstance(value, int) else "text", value)
 
 
-def _flag(name: str, value: Any) -> bool:
+def flag(name: str, value: Any) -> bool:
+    """A value that is true or false.
+
+    Raises:
+        InvalidArgument: If it is neither.
+    """
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     raise request_error(name, "True or False", value)
@@ -125,7 +130,12 @@ def _integer(name: str, value: Any) -> int:
     raise request_error(name, "a whole number", value)
 
 
-def _sequence(name: str, value: Any) -> int | str:
+def identifier(name: str, value: Any) -> int | str:
+    """The id of a sequence, or of a request on a stream.
+
+    Raises:
+        InvalidArgument: If it is of another type.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -144,9 +154,9 @@ def _parameters(name: str, value: Any) -> Mapping[str, bool | int | float | str]
 
 _CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "request_id": _text,
-    "sequence_id": _sequence,
-    "sequence_start": _flag,
-    "sequence_end": _flag,
+    "sequence_id": identifier,
+    "sequence_start": flag,
+    "sequence_end": flag,
     "priority": _integer,
     "queue_timeout_s": seconds,
     "parameters": _parameters,
