@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from alipes.lazily import lazily
 
 if TYPE_CHECKING:
+    from alipes.client.fake_server import FakeModel, FakeServer
     from alipes.client.inference.client import InferenceClient
     from alipes.client.inference.stream_client import StreamClient
     from alipes.client.plain.aio import AsyncClient
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from alipes.client.plain.retry import Retry
     from alipes.client.plain.shared import SharedMemory
     from alipes.client.plain.sync import Client
+    from alipes.client.plain.transport import Transport, TransportCall
     from alipes.client.signature import Signature
     from alipes.client.tls import Tls
 
@@ -25,6 +27,8 @@ __all__ = [
     "Answer",
     "AsyncClient",
     "Client",
+    "FakeModel",
+    "FakeServer",
     "InferenceClient",
     "Options",
     "Retry",
@@ -32,6 +36,8 @@ __all__ = [
     "Signature",
     "StreamClient",
     "Tls",
+    "Transport",
+    "TransportCall",
 ]
 
 # Public name -> module that defines it. Imported on first use: a client is quick to import.
@@ -39,6 +45,8 @@ _HOMES = {
     "Answer": "alipes.client.plain.request",
     "AsyncClient": "alipes.client.plain.aio",
     "Client": "alipes.client.plain.sync",
+    "FakeModel": "alipes.client.fake_server",
+    "FakeServer": "alipes.client.fake_server",
     "InferenceClient": "alipes.client.inference.client",
     "Options": "alipes.client.plain.options",
     "Retry": "alipes.client.plain.retry",
@@ -46,6 +54,8 @@ _HOMES = {
     "Signature": "alipes.client.signature",
     "StreamClient": "alipes.client.inference.stream_client",
     "Tls": "alipes.client.tls",
+    "Transport": "alipes.client.plain.transport",
+    "TransportCall": "alipes.client.plain.transport",
 }
 
 __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -16,7 +16,7 @@ from alipes.client.plain.options import RequestOptions, read_options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_tensors
 from alipes.client.plain.responses import AsyncResponses, in_thread
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import Listen, Look, OpenStream, Pause, Step, Steps, Where
+from alipes.client.plain.steps import Listen, Look, OpenStream, Pause, Step, Steps, TransportStep, Where
 from alipes.client.signature import Signature
 from alipes.types import IndexEntry
 
@@ -339,6 +339,8 @@ class AsyncClient(PlainClient):
     async def _perform(self, step: Step) -> Any:
         if isinstance(step, Pause):
             return await asyncio.sleep(step.seconds)
+        if isinstance(step, TransportStep):
+            return step.run(self._link)
         if isinstance(step, (Look, Listen, Where, OpenStream)):
             return await in_thread(lambda: step.run(self._link))
         return await running_bridge().call(lambda mailbox, number: step.begin(self._link, mailbox, number))

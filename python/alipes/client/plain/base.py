@@ -24,10 +24,11 @@ from alipes.client.endpoint import Endpoint, has_scheme
 from alipes.client.plain.operations import HTTP, Call, Operations
 from alipes.client.plain.options import Options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, PreparedRequest, check_tensors
-from alipes.client.plain.responses import Reception
+from alipes.client.plain.responses import Reception, ResponseSource
 from alipes.client.plain.retry import Attempts, Failure, Retry
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import ControlStep, InferStep, Listen, Look, OpenStream, Pause, Step, Steps, Where
+from alipes.client.plain.steps import Listen, Look, OpenStream, Pause, Step, Steps, Where
+from alipes.client.plain.transport import Transport, TransportOperations, TransportReception, TransportRequest
 from alipes.client.plain.undecided import UndecidedOperations
 from alipes.client.signature import Signature, read_signature
 from alipes.client.tls import Tls
@@ -66,6 +67,7 @@ class PlainClient(TritonAliases):
         retry: Retry | None = None,
         headers: Mapping[str, str] | None = None,
         tls: Tls | None = None,
+        transport: Transport | None = None,
     ) -> None:
         """Connects with the first request.
 
@@ -80,6 +82,8 @@ class PlainClient(TritonAliases):
             headers: Headers of each request; metadata, over gRPC.
             tls: Trusted roots and the certificate of the client for encrypted connections; the roots of the system by
                 default.
+            transport: Answers the calls in the place of a server, to which nothing is sent then: a `FakeServer`, or any
+                function of a `TransportCall`.
 
         Raises:
             ConfigError: If an argument is of another type, the address is of an unknown kind, or a file of `tls` cannot
@@ -89,7 +93,10 @@ class PlainClient(TritonAliases):
         self.endpoint = Endpoint.parse(address, tls)
         self._address = address
         self._undecided = self.endpoint.tls is None and not has_scheme(address)
-        self._answered = False
+        if transport is not None and not callable(transport):
+            raise setting_error("transport", "a function, or a FakeServer", transport)
+        self._transport = transport
+        self._answered = transport is not None  # nobody looks at an address that is not used
         self._advice: str | None = None
         self._looked = False
         self.timeout_s = timeout_setting(timeout_s, timeout, DEFAULT_TIMEOUT_S)
@@ -114,6 +121,8 @@ class PlainClient(TritonAliases):
 
     def __repr__(self) -> str:
         """The class and the server's address."""
+        if self._transport is not None:
+            return f"{type(self).__name__}(transport={self._transport!r})"
         return f"{type(self).__name__}('{self.endpoint}')"
 
     def _connect(self, where: Endpoint) -> ClientLink:
@@ -128,7 +137,7 @@ class PlainClient(TritonAliases):
         timeout_s: float | None,
         options: Options,
         failed: Failure | None = None,
-    ) -> Steps[tuple[PreparedRequest, Answer]]:
+    ) -> Steps[tuple[PreparedRequest | TransportRequest, Answer]]:
         """Sends a request until it is answered; `failed` is a first attempt that was made already."""
         model_name(model)
         check_tensors(inputs, outputs)
@@ -136,8 +145,12 @@ class PlainClient(TritonAliases):
         try:
             if failed is not None:
                 yield Pause(attempts.after_first(failed))
-            request = yield from self._prepare_steps(model, inputs, outputs, options, self._regions)
-            response = yield from _repeat_steps(attempts, lambda left_s: InferStep(request.arguments(left_s)))
+            request: PreparedRequest | TransportRequest
+            if self._transport is not None:
+                request = TransportRequest(self._transport, model, inputs, outputs, options)
+            else:
+                request = yield from self._prepare_steps(model, inputs, outputs, options, self._regions)
+            response = yield from _repeat_steps(attempts, request.step)
         except InferError as error:
             error.model = model
             error.request_id = options.request_id or None
@@ -146,10 +159,14 @@ class PlainClient(TritonAliases):
 
     def _stream_steps(
         self, model: str, inputs: Inputs, outputs: Outputs | None, timeout_s: float | None, options: Options
-    ) -> Steps[Reception]:
+    ) -> Steps[ResponseSource]:
         """Sends a request whose responses are received one after the other."""
-        yield from self._need_grpc_steps()
         attempts = self._attempts(timeout_s, repeatable=False)
+        if self._transport is not None:
+            asks = TransportRequest(self._transport, model, inputs, outputs, options)
+            responses = yield from _repeat_steps(attempts, asks.stream_step)
+            return TransportReception(iter(responses), asks)
+        yield from self._need_grpc_steps()
         where = (self.endpoint.address, self._connect_timeout_s, self._headers, self._encryption)
         try:
             request = yield from self._prepare_steps(model, inputs, outputs, options, ())
@@ -279,7 +296,7 @@ class PlainClient(TritonAliases):
         """Makes one attempt at a health call; a server that refuses or cannot be reached counts as false."""
         attempts = self._attempts(timeout_s, repeatable=call.repeatable)
         try:
-            found = call.read((yield ControlStep(call.path, call.body, attempts.left_s())))
+            found = call.read((yield call.step(attempts.left_s())))
         except (InferError, TransportError) as error:
             if (other := (yield from self._over_http_steps(call, error))) is not None:
                 return (yield from self._probe_steps(other, timeout_s))
@@ -287,7 +304,7 @@ class PlainClient(TritonAliases):
                 yield from self._look_again_steps()
             return False
         # Over HTTP any page is a yes, and a metrics port has one for every path. So it does not count as an answer.
-        if found and self.endpoint.wire == "http":
+        if found and self.endpoint.wire == "http" and self._transport is None:
             return (yield from self._look_again_steps()) is None
         return found
 
@@ -306,7 +323,7 @@ class PlainClient(TritonAliases):
         try:
             while True:
                 try:
-                    response = yield ControlStep(call.path, call.body, attempts.left_s())
+                    response = yield call.step(attempts.left_s())
                     break
                 except AlipesError as error:
                     if (other := (yield from self._over_http_steps(call, error))) is not None:
@@ -361,6 +378,8 @@ class PlainClient(TritonAliases):
 
     @property
     def _operations(self) -> Operations:
+        if self._transport is not None:
+            return TransportOperations(self._transport)
         if self.endpoint.wire == "http":
             return HTTP
         from alipes.client.plain.operations_grpc import GRPC  # imports protobuf, which HTTP clients never need
@@ -387,7 +406,7 @@ class PlainClient(TritonAliases):
         self._plans.pop(model, None)
 
 
-def result_of(request: PreparedRequest, answer: Answer) -> dict[str, Array] | Array:
+def result_of(request: PreparedRequest | TransportRequest, answer: Answer) -> dict[str, Array] | Array:
     """The result of `infer`."""
     return request.result(answer.outputs)
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 from alipes.client.plain.retry import UNREGISTER_RETRY, Retry
+from alipes.client.plain.steps import ControlStep, Step
 from alipes.types import IndexEntry, ModelState
 
 __all__ = ["HTTP", "Call", "HttpOperations", "Operations"]
@@ -37,6 +38,10 @@ class Call(Generic[T]):
     repeatable: bool = True
     retry: Retry | None = None
     over_http: Callable[[], Call[T]] | None = None
+
+    def step(self, timeout_s: float | None) -> Step:
+        """One attempt, within the time that is left."""
+        return ControlStep(self.path, self.body, timeout_s)
 
 
 class Operations(Protocol):

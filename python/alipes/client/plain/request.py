@@ -12,6 +12,7 @@ import numpy.typing as npt
 from alipes.client.arguments import request_error
 from alipes.client.plain.options import Options
 from alipes.client.plain.shared import SharedMemory
+from alipes.client.plain.steps import InferStep
 from alipes.client.signature import Signature
 from alipes.config.named import Named
 from alipes.errors import InvalidArgument, TransportError
@@ -81,9 +82,9 @@ class PreparedRequest:
             options.as_parameters(),
         )
 
-    def arguments(self, timeout_s: float | None) -> tuple[Any, ...]:
-        """The arguments of `_core.ClientLink.infer`."""
-        return (*self._arguments, timeout_s)
+    def step(self, timeout_s: float | None) -> InferStep:
+        """One attempt, within the time that is left."""
+        return InferStep((*self._arguments, timeout_s))
 
     def on_stream(self) -> dict[str, Any]:
         """The arguments of `_core.ClientStream.send`; the server marks the last response."""

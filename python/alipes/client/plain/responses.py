@@ -9,14 +9,14 @@ import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from typing import Any, Final, Self, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 from alipes._core import ClientStream
 from alipes.client.inference.failures import of_status, of_text
 from alipes.client.plain.request import Array, PreparedRequest
 from alipes.errors import DeadlineExceeded
 
-__all__ = ["AsyncResponses", "Reception", "Responses", "cancel_all"]
+__all__ = ["AsyncResponses", "Reception", "ResponseSource", "Responses", "in_thread"]
 
 T = TypeVar("T")
 Received: TypeAlias = "list[tuple[str, dict[str, Array] | None, str | None, bool]] | None"
@@ -25,6 +25,19 @@ _MOST_AT_ONCE: Final = 64
 """Most responses that are taken from the data plane at a time."""
 
 _OPEN: Final[weakref.WeakSet[Reception]] = weakref.WeakSet()
+
+
+class ResponseSource(Protocol):
+    """Where the responses to a request come from: waited for or awaited, up to `StopIteration` of either kind."""
+
+    def __next__(self) -> Any:
+        """The outputs of the next response, after a wait for it."""
+
+    async def __anext__(self) -> Any:
+        """The outputs of the next response, which is awaited."""
+
+    def close(self) -> None:
+        """Cancels the request, where it is not answered to the end."""
 
 
 class Reception:
@@ -64,6 +77,28 @@ class Reception:
             self.close()
         return None, not self._ended
 
+    def __next__(self) -> Any:
+        """The outputs of the next response, after a wait for it."""
+        while True:
+            outputs, more = self.take()
+            if outputs is not None:
+                return outputs
+            if not more:
+                raise StopIteration
+            self.add(self.receive(wait=True))
+
+    async def __anext__(self) -> Any:
+        """The outputs of the next response, which is awaited."""
+        while True:
+            outputs, more = self.take()
+            if outputs is not None:
+                return outputs
+            if not more:
+                raise StopAsyncIteration
+            # What is there already needs no thread.
+            received = self.receive(wait=False)
+            self.add(await in_thread(lambda: self.receive(wait=True)) if received == [] else received)
+
     def receive(self, *, wait: bool) -> Received:
         """What has arrived in the data plane, perhaps after a wait; `None` at the end of the stream."""
         return self._stream.receive(_MOST_AT_ONCE, self._limit_s if wait else 0.0)
@@ -99,10 +134,10 @@ class Responses(Iterator[T]):
     Leaving the loop cancels the request, as does `close`; also a context manager.
     """
 
-    def __init__(self, begin: Callable[[], Reception]) -> None:
+    def __init__(self, begin: Callable[[], ResponseSource]) -> None:
         """Takes what sends the request."""
         self._begin = begin
-        self._reception: Reception | None = None
+        self._reception: ResponseSource | None = None
         self._ended = False
 
     def __iter__(self) -> Self:
@@ -123,20 +158,11 @@ class Responses(Iterator[T]):
         try:
             if self._reception is None:
                 self._reception = self._begin()
-            return self._next(self._reception)
+            response: T = next(self._reception)
         except BaseException:
             self.close()
             raise
-
-    def _next(self, reception: Reception) -> T:
-        outputs: T | None
-        while True:
-            outputs, more = reception.take()
-            if outputs is not None:
-                return outputs
-            if not more:
-                raise StopIteration
-            reception.add(reception.receive(wait=True))
+        return response
 
     def close(self) -> None:
         """Cancels the request, where it is not answered to the end."""
@@ -164,10 +190,10 @@ class AsyncResponses(AsyncIterator[T]):
     Leaving the loop cancels the request, as do `close`, `aclose` and the cancellation of a task that waits.
     """
 
-    def __init__(self, begin: Callable[[], Awaitable[Reception]]) -> None:
+    def __init__(self, begin: Callable[[], Awaitable[ResponseSource]]) -> None:
         """Takes what sends the request."""
         self._begin = begin
-        self._reception: Reception | None = None
+        self._reception: ResponseSource | None = None
         self._ended = False
 
     def __aiter__(self) -> Self:
@@ -188,22 +214,11 @@ class AsyncResponses(AsyncIterator[T]):
         try:
             if self._reception is None:
                 self._reception = await self._begin()
-            return await self._next(self._reception)
+            response: T = await anext(self._reception)
         except BaseException:
             self.close()
             raise
-
-    async def _next(self, reception: Reception) -> T:
-        outputs: T | None
-        while True:
-            outputs, more = reception.take()
-            if outputs is not None:
-                return outputs
-            if not more:
-                raise StopAsyncIteration
-            # What is there already needs no thread.
-            received = reception.receive(wait=False)
-            reception.add(await in_thread(lambda: reception.receive(wait=True)) if received == [] else received)
+        return response
 
     def close(self) -> None:
         """Cancels the request, where it is not answered to the end."""
@@ -261,7 +276,7 @@ async def in_thread(work: Callable[[], T]) -> T:
     return await future
 
 
-def cancel_all() -> None:
+def _cancel_all() -> None:
     """At the interpreter's end: no thread is left waiting for a server."""
     for reception in list(_OPEN):
         reception.close()
@@ -269,4 +284,4 @@ def cancel_all() -> None:
         thread.join()
 
 
-atexit.register(cancel_all)
+atexit.register(_cancel_all)

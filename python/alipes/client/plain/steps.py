@@ -7,14 +7,25 @@ and `AsyncClient` differ only in the driver, so each verb is written once.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from alipes._core import ClientLink, ClientMailbox, ClientStream, ClientTask
 from alipes.client.endpoint import Wire
 
-__all__ = ["ControlStep", "InferStep", "Listen", "Look", "OpenStream", "Pause", "Step", "Steps", "Where"]
+__all__ = [
+    "ControlStep",
+    "InferStep",
+    "Listen",
+    "Look",
+    "OpenStream",
+    "Pause",
+    "Step",
+    "Steps",
+    "TransportStep",
+    "Where",
+]
 
 T = TypeVar("T")
 
@@ -153,6 +164,23 @@ class OpenStream:
         return stream
 
 
-Step: TypeAlias = InferStep | ControlStep | Pause | Look | Listen | Where | OpenStream
+@dataclass(frozen=True, slots=True)
+class TransportStep:
+    """One attempt at a call that a function answers in the place of a server; its result is that answer.
+
+    Attributes:
+        transport: The function.
+        call: What it is passed.
+    """
+
+    transport: Callable[[Any], Any]
+    call: Any
+
+    def run(self, _link: ClientLink) -> Any:
+        """Calls the function."""
+        return self.transport(self.call)
+
+
+Step: TypeAlias = InferStep | ControlStep | Pause | Look | Listen | Where | OpenStream | TransportStep
 Steps: TypeAlias = Generator[Step, Any, T]
 """A verb in progress; its return value is the verb's result."""
