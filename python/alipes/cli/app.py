@@ -12,9 +12,12 @@ from typing import Any
 import typer
 
 from alipes.cli.detached import launch, status, stop
+from alipes.cli.infer import NUMBERS_FOLLOW, ask, infer
+from alipes.cli.models import models_app
 from alipes.cli.mistakes import show_mistake, unknown_command, usage_mistake
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
+from alipes.cli.statistics import stats
 from alipes.cli.waiting import explain_model
 
 USAGE_ERROR = 2
@@ -39,6 +42,7 @@ app = typer.Typer(
 )
 config_app = typer.Typer(help="Show the configuration of the server and of models.")
 app.add_typer(config_app, name="config")
+app.add_typer(models_app, name="models")
 
 # Arguments that are Triton's flags and go to the flag parser as they are.
 FLAGS_FOLLOW = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -129,3 +133,6 @@ app.command(
 )(launch)
 app.command(short_help="Tell whether a launched server is ready, and where.")(status)
 app.command(short_help="Stop a launched server.")(stop)
+app.command(context_settings=NUMBERS_FOLLOW, short_help="Send a model inputs and print its outputs.")(infer)
+app.command(context_settings=NUMBERS_FOLLOW, short_help="Call a function that is served, and print its value.")(ask)
+app.command(short_help="Requests, failures, times and batch sizes of models.")(stats)

@@ -1,0 +1,66 @@
+"""Rows for people and for pipes: a table on a terminal, plain columns elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["print_columns", "visible"]
+
+_COLOURS: Final = {"READY": "green", "UNAVAILABLE": "red", "LOADING": "yellow", "UNLOADING": "yellow"}
+
+
+def print_columns(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = (), console: Console | None = None
+) -> None:
+    """Prints rows below their headings.
+
+    A pipe gets each row as one line, however long, with two spaces or more between columns. Columns without any text
+    are left out.
+
+    Args:
+        headings: One for each column.
+        rows: Their cells.
+        right: Headings of the columns that are aligned at their right ends.
+        console: Where to print; standard output by default.
+    """
+    kept = [index for index in range(len(headings)) if not rows or any(row[index] for row in rows)]
+    names = [headings[index] for index in kept]
+    cells = [[row[index] for index in kept] for row in rows]
+    console = console if console is not None else Console()
+    if console.is_terminal:
+        _print_table(names, cells, right, console)
+    else:
+        _print_plain(names, cells, right)
+
+
+def visible(text: str) -> str:
+    """The text on one line: line ends become spaces, other characters that are not printable are spelled out."""
+    line = " ".join(text.split())
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
+
+
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str], console: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for index, name in enumerate(names):
+        # Names and numbers stay whole; what is cut into lines is the text at the end.
+        last = index == len(names) - 1
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=not last)
+    for row in rows:
+        table.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
+    console.print(table)
+
+
+def _print_plain(names: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+    lines = [list(names), *([visible(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = [
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for cell, width, name in zip(line, widths, names, strict=True)
+        ]
+        print("  ".join(cells).rstrip())

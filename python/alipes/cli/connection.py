@@ -1,0 +1,130 @@
+"""The server that a verb talks to: the options that say where it is, and a client for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from alipes.cli.failures import CommandFailed, UsageFailed
+from alipes.errors import AlipesError
+
+if TYPE_CHECKING:
+    from alipes.client import Client
+    from alipes.serve.detached import Detached
+
+__all__ = ["DEFAULT_ADDRESS", "HANDLE", "Header", "Timeout", "TlsRoots", "Url", "connect", "launched", "read_headers"]
+
+DEFAULT_ADDRESS: Final = "localhost:8000"
+HANDLE: Final = "alipes-server.json"
+"""The file that `alipes launch` writes unless it is told another."""
+
+_DEFAULT_PORT: Final = 8000
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="ADDRESS",
+        show_default=False,
+        help="Where the server is: HOST:PORT, http://, https://, grpc://, grpcs:// or unix:PATH. By default the server "
+        "that `alipes launch` started in this folder, else localhost:8000.",
+    ),
+]
+Header = Annotated[
+    list[str] | None,
+    typer.Option("--header", metavar="NAME:VALUE", help="A header that the server asks for; any number."),
+]
+TlsRoots = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-roots", metavar="FILE", show_default=False, help="Certificates to trust; the system's if left out."
+    ),
+]
+Timeout = Annotated[float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Longest wait for the answer.")]
+
+
+def connect(
+    url: str | None,
+    headers: Sequence[str] | None = None,
+    tls_roots: Path | None = None,
+    timeout_s: float | None = 60.0,
+) -> Client:
+    """A client for the server that the options name.
+
+    Raises:
+        CommandFailed: If what answers there is no model server.
+        UsageFailed: If an option cannot be read.
+    """
+    from alipes.client import Client, Retry, Tls
+
+    tls = Tls(roots=tls_roots) if tls_roots else None
+    address = _with_scheme(url or default_address(), encrypted=tls is not None)
+    # A person decides whether to try again.
+    return Client(address, timeout_s=timeout_s, retry=Retry(times=0), headers=read_headers(headers), tls=tls)
+
+
+def default_address() -> str:
+    """The server that was launched from this folder and has not ended, else port 8000 of this machine."""
+    server = launched()
+    if server is not None:
+        with server:
+            for scheme, name in (("http", "http"), ("grpc", "grpc")):
+                try:
+                    return f"{scheme}://{getattr(server, name)}"
+                except AlipesError:  # its flags close this endpoint
+                    continue
+    return DEFAULT_ADDRESS
+
+
+def launched() -> Detached | None:
+    """The running server whose handle is in this folder."""
+    if not Path(HANDLE).is_file():
+        return None
+    from alipes.serve.detached import attach
+
+    try:
+        server = attach(HANDLE)
+    except AlipesError:  # another program's file
+        return None
+    if server.status() == "ended":
+        server.close()
+        return None
+    return server
+
+
+def read_headers(lines: Sequence[str] | None) -> dict[str, str]:
+    """The headers by name.
+
+    Raises:
+        UsageFailed: If one is not of the form NAME:VALUE.
+    """
+    headers = {}
+    for line in lines or ():
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise UsageFailed(f"write --header NAME:VALUE, not {line!r}")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _with_scheme(address: str, *, encrypted: bool) -> str:
+    """The address with the protocol that is spoken there, where it names none."""
+    from alipes.client.wrong_port import spoken_at
+
+    if "://" in address or address.startswith("unix:"):
+        return address
+    host = address.partition("/")[0]
+    if ":" not in host.rpartition("]")[2]:
+        address = f"{host}:{_DEFAULT_PORT}{address.removeprefix(host)}"
+    if encrypted:
+        return f"https://{address}"
+    met = spoken_at(f"http://{address}")
+    if met == "other":
+        raise CommandFailed(
+            "give --url the HTTP or gRPC port (usually 8000 and 8001)",
+            f"what answers at {address} is no inference server; it may be the server's metrics",
+        )
+    return f"{met or 'http'}://{address}"

@@ -1,0 +1,91 @@
+"""How a verb fails: the words on standard error and the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Final
+
+from alipes.errors import AlipesError, ConfigError, TlsError, TransportError, Unauthenticated
+
+__all__ = ["CommandFailed", "UsageFailed", "perform"]
+
+_COLUMNS: Final = 80
+_LINES: Final = 4
+_WRAPPER: Final = textwrap.TextWrapper(_COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+_INTERRUPTED: Final = 130
+"""128 and the number of SIGINT, as shells count."""
+
+
+class CommandFailed(AlipesError):
+    """What was asked for cannot be done.
+
+    Attributes:
+        mend: What to do about it.
+        seen: What was seen; empty where the mend says it.
+        code: The exit code.
+    """
+
+    code = 1
+
+    def __init__(self, mend: str, seen: str = "") -> None:
+        """Takes both."""
+        super().__init__(f"{mend}: {seen}" if seen else mend)
+        self.mend = mend
+        self.seen = seen
+
+
+class UsageFailed(CommandFailed):
+    """The command line itself is wrong."""
+
+    code = 2
+
+
+def perform(action: Callable[[], int]) -> int:
+    """Runs a verb.
+
+    Returns:
+        Its exit code: 1 after an error of the server or of what was asked, 2 for a wrong command line. The error is on
+        standard error, at most four lines of 80 columns.
+    """
+    try:
+        code = action()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:  # `alipes stats | head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except CommandFailed as error:
+        _print(error.mend, error.seen)
+        return error.code
+    except (AlipesError, OSError) as error:
+        _print(*_explained(error))
+        return 1
+    return code
+
+
+def _explained(error: AlipesError | OSError) -> tuple[str, str]:
+    """What to do and what was seen."""
+    if isinstance(error, TransportError) and not isinstance(error, TlsError) and not error.reached:
+        return "start a server with `alipes serve REPOSITORY`, or say where it is with --url", str(error)
+    if isinstance(error, Unauthenticated):
+        return "add what the server asks for with --header NAME:VALUE", str(error)
+    return (error.explain() if isinstance(error, ConfigError) else str(error)), ""
+
+
+def _print(mend: str, seen: str) -> None:
+    lines = _wrapped(f"error: {mend}", _LINES)
+    lines += _wrapped(f"  {seen}", _LINES - len(lines)) if seen else []
+    print("\n".join(lines), file=sys.stderr)
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    """The text in lines of 80 columns. Of a longer one, such as a traceback, the beginning and the last line."""
+    lines = [line for part in text.splitlines() if part.strip() for line in _WRAPPER.wrap(part)]
+    if len(lines) <= room:
+        return lines
+    return [*lines[: max(room - 2, 0)], "  ...", lines[-1]][-room:] if room > 0 else []

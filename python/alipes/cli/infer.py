@@ -1,0 +1,147 @@
+"""`alipes infer` and `alipes ask`: ask a model, or a function that is served as one, from the shell."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from alipes.cli.connection import Header, Timeout, TlsRoots, Url, connect
+from alipes.cli.failures import perform
+
+if TYPE_CHECKING:
+    from alipes.cli.arguments import Asked
+    from alipes.client import Answer, Client
+    from alipes.client.signature import Signature
+
+__all__ = ["NUMBERS_FOLLOW", "ask", "infer"]
+
+NUMBERS_FOLLOW: Final = {"ignore_unknown_options": True}
+"""Settings of the commands: `-1` is a value and no option; see `check_options`."""
+
+Version = Annotated[
+    str, typer.Option("--model-version", show_default=False, help="Its version; the server chooses by default.")
+]
+Outputs = Annotated[
+    list[str] | None, typer.Option("--output", metavar="NAME", help="Ask for this output alone; any number.")
+]
+
+
+def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[INPUT=VALUE]...",
+            show_default=False,
+            help="A number, JSON, text, @FILE (.npy, .json; for text any) or - for standard input.",
+        ),
+    ] = None,
+    url: Url = None,
+    version: Version = "",
+    output: Outputs = None,
+    timeout: Timeout = 60.0,
+    header: Header = None,
+    tls_roots: TlsRoots = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outputs as JSON, whole.")] = False,
+) -> int:
+    """Ask a model, and print its outputs.
+
+    A model with one input needs no name: `alipes infer double 1 2 3`, `alipes infer digits @scan.npy`. A missing batch
+    axis is added. `-` alone takes a V2 request body too.
+    """
+
+    def action() -> int:
+        from alipes.cli.answers import as_document, print_answer
+        from alipes.cli.arguments import Reader, check_options
+
+        words = inputs or []
+        check_options(words, _options(context))
+        with connect(url, header, tls_roots, timeout) as client:
+            signature = client.signature(model, version)
+            asked = Reader(signature).request(words)
+            for note in asked.notes:
+                print(f"note: {note}", file=sys.stderr)
+            answer = _answer(client, model, version, asked, output)
+        if as_json:
+            print(as_document(answer, model))
+        else:
+            print_answer(answer, {name: spec.datatype for name, spec in signature.outputs.items()})
+        return 0
+
+    return perform(action)
+
+
+def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    context: typer.Context,
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Name that it is served by.")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ARGUMENT]...",
+            show_default=False,
+            help="By position, or NAME=VALUE: a number, JSON, text, @FILE or -.",
+        ),
+    ] = None,
+    url: Url = None,
+    version: Version = "",
+    timeout: Timeout = 60.0,
+    header: Header = None,
+    tls_roots: TlsRoots = None,
+) -> int:
+    """Call a function that is served as a model, and print its value alone.
+
+    As `alipes infer`, but arguments go by position, a single value stays one, and what is printed is the value, as JSON
+    or text: `area=$(alipes ask circle 2.5)`.
+    """
+
+    def action() -> int:
+        from alipes.cli.arguments import Reader, check_options
+
+        words = arguments or []
+        check_options(words, _options(context))
+        with connect(url, header, tls_roots, timeout) as client:
+            signature = client.signature(function, version)
+            asked = Reader(signature).call(words)
+            answer = _answer(client, function, version, asked, None)
+        print(_value(answer, asked, signature))
+        return 0
+
+    return perform(action)
+
+
+def _answer(client: Client, model: str, version: str, asked: Asked, outputs: Sequence[str] | None) -> Answer:
+    return client.ask(
+        model,
+        asked.inputs,
+        outputs=outputs or asked.outputs,
+        version=version,
+        request_id=asked.request_id,
+        parameters=asked.parameters,
+    )
+
+
+def _value(answer: Answer, asked: Asked, signature: Signature) -> str:
+    """The only output, or all of them by name."""
+    values = {name: _one(name, array, asked, signature) for name, array in answer.outputs.items()}
+    value = next(iter(values.values())) if len(values) == 1 else values
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _one(name: str, array: Any, asked: Asked, signature: Signature) -> Any:
+    """An output in the form of the arguments: one value for single values, one row for rows."""
+    from alipes.cli.answers import plain
+
+    if array.size == 1 and asked.single == asked.inputs.keys():
+        return plain(array.reshape(()))
+    spec = signature.outputs.get(name)
+    is_batch = spec is not None and spec.shape[:1] == (-1,) and len(array) == 1
+    return plain(array[0] if is_batch and asked.bare == asked.inputs.keys() else array)
+
+
+def _options(context: typer.Context) -> list[str]:
+    return [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
