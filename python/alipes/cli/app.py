@@ -11,13 +11,14 @@ from typing import Any
 
 import typer
 
-from alipes.cli.detached import launch, status, stop
+from alipes.cli.detached import launch, stop
 from alipes.cli.infer import NUMBERS_FOLLOW, ask, infer
 from alipes.cli.models import models_app
 from alipes.cli.mistakes import show_mistake, unknown_command, usage_mistake
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
 from alipes.cli.statistics import stats
+from alipes.cli.status import status
 from alipes.cli.waiting import explain_model
 
 USAGE_ERROR = 2

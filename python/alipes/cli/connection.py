@@ -10,12 +10,25 @@ import typer
 
 from alipes.cli.failures import CommandFailed, UsageFailed
 from alipes.errors import AlipesError
+from alipes.local_ports import resolve
 
 if TYPE_CHECKING:
     from alipes.client import Client
     from alipes.serve.detached import Detached
 
-__all__ = ["DEFAULT_ADDRESS", "HANDLE", "Header", "Timeout", "TlsRoots", "Url", "connect", "launched", "read_headers"]
+__all__ = [
+    "DEFAULT_ADDRESS",
+    "HANDLE",
+    "Header",
+    "Timeout",
+    "TlsRoots",
+    "Url",
+    "connect",
+    "endpoint_of",
+    "http_url",
+    "launched",
+    "read_headers",
+]
 
 DEFAULT_ADDRESS: Final = "localhost:8000"
 HANDLE: Final = "alipes-server.json"
@@ -66,17 +79,42 @@ def connect(
     return Client(address, timeout_s=timeout_s, retry=Retry(times=0), headers=read_headers(headers), tls=tls)
 
 
+def http_url(url: str | None) -> str:
+    """Where the server that --url names answers over HTTP: `http://HOST:PORT`.
+
+    Raises:
+        CommandFailed: If it speaks gRPC there, or listens at a Unix socket.
+    """
+    address = _with_scheme(url or default_address(), encrypted=False)
+    scheme, _, rest = address.partition("://")
+    if scheme in ("http", "https") and not rest.startswith("unix:"):
+        return f"{scheme}://{resolve(rest)}".rstrip("/")
+    raise CommandFailed(
+        "give --url the HTTP port of the server (usually 8000)", f"{address} does not speak HTTP over TCP"
+    )
+
+
 def default_address() -> str:
     """The server that was launched from this folder and has not ended, else port 8000 of this machine."""
     server = launched()
-    if server is not None:
-        with server:
-            for scheme, name in (("http", "http"), ("grpc", "grpc")):
-                try:
-                    return f"{scheme}://{getattr(server, name)}"
-                except AlipesError:  # its flags close this endpoint
-                    continue
-    return DEFAULT_ADDRESS
+    if server is None:
+        return DEFAULT_ADDRESS
+    with server:
+        return endpoint_of(server)
+
+
+def endpoint_of(server: Detached) -> str:
+    """Where a launched server is asked.
+
+    Raises:
+        CommandFailed: If it has neither HTTP nor gRPC.
+    """
+    for scheme in ("http", "grpc"):
+        try:
+            return f"{scheme}://{getattr(server, scheme)}"
+        except AlipesError:  # its flags close this endpoint
+            continue
+    raise CommandFailed("start it again with HTTP or gRPC", f"the server {server.name} has neither")
 
 
 def launched() -> Detached | None:

@@ -1,4 +1,4 @@
-"""`alipes launch`, `status` and `stop`: servers that outlive the terminal they were started in."""
+"""`alipes launch` and `stop`: servers that outlive the terminal they were started in."""
 
 from __future__ import annotations
 
@@ -26,13 +26,8 @@ def launch(
 ) -> int:
     """Start a server that goes on running, and return once it is ready. Further flags are those of `alipes serve`."""
     return _report(
-        lambda: launch_server(repository, handle, server_args=context.args, log_file=log_file, timeout=timeout), _show
+        lambda: launch_server(repository, handle, server_args=context.args, log_file=log_file, timeout=timeout), show
     )
-
-
-def status(handle: HandleFile = Path("alipes-server.json")) -> int:
-    """Tell whether the server of a handle is ready, and where it is. Succeeds where it is ready."""
-    return _report(lambda: attach(handle), _show)
 
 
 def stop(handle: HandleFile = Path("alipes-server.json")) -> int:
@@ -40,7 +35,8 @@ def stop(handle: HandleFile = Path("alipes-server.json")) -> int:
     return _report(lambda: attach(handle), _stop)
 
 
-def _show(server: Detached) -> int:
+def show(server: Detached) -> int:
+    """Prints where a server is and whether it is ready; returns the exit code that says so."""
     state = server.status()
     print(f"{server.name} (process {server.pid}) is {state}")
     for endpoint in ("http", "grpc", "metrics"):

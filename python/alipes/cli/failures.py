@@ -10,7 +10,10 @@ from typing import Final
 
 from alipes.errors import AlipesError, ConfigError, TlsError, TransportError, Unauthenticated
 
-__all__ = ["CommandFailed", "UsageFailed", "perform"]
+__all__ = ["NOT_RUNNING", "CommandFailed", "UsageFailed", "fold", "perform"]
+
+NOT_RUNNING: Final = "start a server with `alipes serve REPOSITORY`, or say where it is with --url"
+"""What to do where nobody answers."""
 
 _COLUMNS: Final = 80
 _LINES: Final = 4
@@ -71,10 +74,15 @@ def perform(action: Callable[[], int]) -> int:
 def _explained(error: AlipesError | OSError) -> tuple[str, str]:
     """What to do and what was seen."""
     if isinstance(error, TransportError) and not isinstance(error, TlsError) and not error.reached:
-        return "start a server with `alipes serve REPOSITORY`, or say where it is with --url", str(error)
+        return NOT_RUNNING, str(error)
     if isinstance(error, Unauthenticated):
         return "add what the server asks for with --header NAME:VALUE", str(error)
     return (error.explain() if isinstance(error, ConfigError) else str(error)), ""
+
+
+def fold(text: str) -> str:
+    """A message in lines of 80 columns, at most four."""
+    return "\n".join(_wrapped(text, _LINES))
 
 
 def _print(mend: str, seen: str) -> None:

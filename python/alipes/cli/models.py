@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from alipes.client import Client
     from alipes.types import IndexEntry
 
-__all__ = ["index_rows", "models_app"]
+__all__ = ["HEADINGS", "entry_document", "index_rows", "models_app"]
 
 models_app = typer.Typer(help="List, load and unload the models of a running server.", no_args_is_help=True)
 
@@ -47,7 +47,7 @@ def list_models(url: Url = None, header: Header = None, tls_roots: TlsRoots = No
         with connect(url, header, tls_roots) as client:
             entries = client.models()
         if as_json:
-            print(json.dumps([_document(entry) for entry in entries], indent=2))
+            print(json.dumps([entry_document(entry) for entry in entries], indent=2))
         elif entries:
             print_columns(HEADINGS, index_rows(entries))
         else:
@@ -103,7 +103,8 @@ def index_rows(entries: Iterable[IndexEntry]) -> list[tuple[str, str, str, str]]
     return [(one.name, one.version, str(one.state or "not loaded"), one.reason) for one in entries]
 
 
-def _document(entry: IndexEntry) -> dict[str, str]:
+def entry_document(entry: IndexEntry) -> dict[str, str]:
+    """A line of the repository index, as JSON has it."""
     return {
         "name": entry.name,
         "version": entry.version,

@@ -13,20 +13,32 @@ from typing import Annotated
 
 import typer
 
+from alipes.cli.connection import TlsRoots
+from alipes.cli.failures import CommandFailed, fold, perform
+from alipes.cli.watched import Ports, watched
 from alipes.client import Tls
-from alipes.errors import AlipesError
 from alipes.monitor.board import Board
-from alipes.monitor.columns import chosen
+from alipes.monitor.columns import Column, chosen
 from alipes.monitor.judge import Tally
-from alipes.monitor.ledger import Row
+from alipes.monitor.ledger import Key, Row
 from alipes.monitor.recorder import Listener, Recorder
 from alipes.monitor.screen import Screen
-from alipes.monitor.servers import LATEST, Place, agreed, involved, place
+from alipes.monitor.servers import LATEST, Place, agreed, involved
 
 
 def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     servers: Annotated[
-        list[str] | None, typer.Argument(metavar="[SERVER]...", help="Names or addresses; this machine by default.")
+        list[str] | None,
+        typer.Argument(metavar="[SERVER]...", show_default=False, help="Names or addresses; see --url."),
+    ] = None,
+    url: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--url",
+            metavar="ADDRESS",
+            help="A server: HOST, HOST:PORT (its HTTP, gRPC or metrics), http:// or grpc://; any number. "
+            "By default the server that `alipes launch` started in this folder, else this machine.",
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help="Watch this model, or the models of this ensemble; all by default.")] = "",
     model_version: Annotated[int, typer.Option(help="Its version; -1 for the latest.")] = LATEST,
@@ -34,45 +46,63 @@ def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     columns: Annotated[str, typer.Option(help="Further columns of the record, with commas between, or `all`.")] = "",
     rate: Annotated[float, typer.Option(min=0.01, max=1000, help="Looks a second at each server.")] = 10.0,
     seconds: Annotated[float | None, typer.Option(min=0, help="End after so long, instead of with Ctrl-C.")] = None,
-    http_port: Annotated[int, typer.Option(help="Where servers are asked about models.")] = 8000,
-    metrics_port: Annotated[int, typer.Option(help="Where their counters are.")] = 8002,
-    grpc_port: Annotated[int, typer.Option(help="Where servers without HTTP are asked about models.")] = 8001,
-    tls: Annotated[bool, typer.Option("--tls", help="Ask over encrypted connections.")] = False,
-    tls_roots: Annotated[
-        Path | None, typer.Option(help="Certificates that are trusted; the system's by default.")
+    http_port: Annotated[int | None, typer.Option(help="Where servers are asked about models: 8000.")] = None,
+    metrics_port: Annotated[int | None, typer.Option(help="Where their counters are: 8002.")] = None,
+    grpc_port: Annotated[
+        int | None, typer.Option(help="Where servers without HTTP are asked about models: 8001.")
     ] = None,
+    tls: Annotated[bool, typer.Option("--tls", help="Ask over encrypted connections.")] = False,
+    tls_roots: TlsRoots = None,
 ) -> int:
     """Watch what servers do: executions, time in queues and in models, and what holds the work up."""
-    try:
+
+    def action() -> int:
         security = Tls(roots=tls_roots) if tls or tls_roots else None
-        places = [place(name, http_port, metrics_port, grpc_port, security) for name in servers or ["localhost"]]
+        ports = Ports(http_port, grpc_port, metrics_port)
+        places = watched([*(servers or []), *(url or [])], ports, security)
         keys = agreed({one.ip: involved(one, model, model_version) for one in places}) if model else None
         wanted = chosen("all" if columns == "all" else [name for name in columns.split(",") if name])
-        board, tally = Board(time.time()), Tally()
+        silent = _record(places, keys, wanted, output, 1 / rate, seconds)
+        if silent:
+            raise CommandFailed(
+                "name the port of the metrics with --metrics-port, or start the server",
+                f"{', '.join(one.metrics for one in silent)} never answered",
+            )
+        return 0
 
-        def record_rows(rows: Sequence[Row]) -> None:
-            board.add(rows)
-            for row in rows:
-                tally.add(row)
+    return perform(action)
 
-        listener = Listener(rows=record_rows, trouble=_complain)
-        record = output.open("w", encoding="utf-8", newline="") if output else contextlib.nullcontext()
-        with _until_stopped(seconds) as stop, record as file:
-            recorder = Recorder(places, keys, wanted, file, 1 / rate, listener)
-            recorder.begin()
-            with Screen(board, tally.verdict):
-                recorder.run(stop)
-    except (AlipesError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    if recorder.silent:
-        print(f"error: {', '.join(one.ip for one in recorder.silent)} never answered", file=sys.stderr)
-        return 1
-    return 0
+
+def _record(
+    places: Sequence[Place],
+    keys: Sequence[Key] | None,
+    columns: Sequence[Column],
+    output: Path | None,
+    interval_s: float,
+    seconds: float | None,
+) -> list[Place]:
+    """Watches until it is stopped. Returns the servers that never answered."""
+    board, tally = Board(time.time()), Tally()
+
+    def record_rows(rows: Sequence[Row]) -> None:
+        board.add(rows)
+        for row in rows:
+            tally.add(row)
+
+    listener = Listener(rows=record_rows, trouble=_complain)
+    record = output.open("w", encoding="utf-8", newline="") if output else contextlib.nullcontext()
+    with _until_stopped(seconds) as stop, record as file:
+        recorder = Recorder(places, keys, columns, file, interval_s, listener)
+        recorder.begin()
+        with Screen(board, tally.verdict, shown=lambda: len(recorder.silent) < len(places)):
+            recorder.run(stop)
+    return recorder.silent
 
 
 def _complain(where: Place, reason: str | None) -> None:
-    print(f"{where.ip} answers again" if reason is None else f"{reason}; it is asked on", file=sys.stderr)
+    """Says once that a server stops answering, or answers again (then without a reason)."""
+    text = f"{where.ip} answers again" if reason is None else f"{reason}; it is tried again"
+    print(fold(f"note: {text}"), file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
@@ -16,9 +15,13 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from alipes.cli.connection import Header, Url, http_url, read_headers
+from alipes.cli.failures import NOT_RUNNING, CommandFailed, perform
 from alipes.cli.waiting_view import view
 
 Document = dict[str, Any]
+
+_ELSEWHERE: Final = "say with --url where the server is"
 
 # Longest wait for the server's word: it answers without looking at a model, so in no time.
 _TIMEOUT_S: Final = 5.0
@@ -27,17 +30,15 @@ _TIMEOUT_S: Final = 5.0
 _UNFOLDED: Final = 200
 
 
-class ExplainFailed(Exception):
+class ExplainFailed(CommandFailed):
     """The server could not be asked, or said no; the text says what to do."""
 
 
 def explain_model(
     model: Annotated[str, typer.Argument(help="Name of the model.")],
     version: Annotated[str, typer.Option("--model-version", help="One version; the highest by default.")] = "",
-    url: Annotated[str, typer.Option(help="Where the server's HTTP port is.")] = "http://localhost:8000",
-    header: Annotated[
-        list[str] | None, typer.Option(metavar="NAME:VALUE", help="A header that the server asks for; any number.")
-    ] = None,
+    url: Url = None,
+    header: Header = None,
     watch: Annotated[
         float | None, typer.Option(min=0.05, max=3600, metavar="SECONDS", help="Look so often, until Ctrl-C.")
     ] = None,
@@ -45,19 +46,19 @@ def explain_model(
 ) -> int:
     """Tell what waits for a model of a running server, and why."""
     console = Console()
-    try:
-        headers = _headers(header or ())
-        place = _place(url, model, version)
+
+    def action() -> int:
+        headers = read_headers(header)
+        place = _place(http_url(url), model, version)
         if watch is not None:
             _watch(lambda: ask(place, headers), watch, console)
         elif as_json:
             print(json.dumps(ask(place, headers), indent=2))
         else:
             _print(ask(place, headers), console)
-    except ExplainFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+        return 0
+
+    return perform(action)
 
 
 def ask(place: str, headers: Mapping[str, str]) -> Document:
@@ -73,11 +74,11 @@ def ask(place: str, headers: Mapping[str, str]) -> Document:
         raise ExplainFailed(_refusal(error)) from error
     except (OSError, URLError) as error:
         reason = getattr(error, "reason", error)
-        raise ExplainFailed(f"no server answers at {place} ({reason}); --url says where it is") from error
+        raise ExplainFailed(NOT_RUNNING, f"no server answers at {place} ({reason})") from error
     except ValueError as error:
-        raise ExplainFailed(f"what answers at {place} is not alipes; --url says where it is") from error
+        raise ExplainFailed(_ELSEWHERE, f"what answers at {place} is not alipes") from error
     if not isinstance(document, dict) or "models" not in document:
-        raise ExplainFailed(f"what answers at {place} is not alipes; --url says where it is")
+        raise ExplainFailed(_ELSEWHERE, f"what answers at {place} is not alipes")
     return document
 
 
@@ -92,20 +93,8 @@ def _refusal(error: HTTPError) -> str:
 
 
 def _place(url: str, model: str, version: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise ExplainFailed(f"--url {url!r} does not begin with http:// or https://")
     named = f"/versions/{quote(version, safe='')}" if version else ""
-    return f"{url.rstrip('/')}/v2/models/{quote(model, safe='')}{named}/explain"
-
-
-def _headers(lines: Sequence[str]) -> dict[str, str]:
-    headers = {}
-    for header in lines:
-        name, colon, value = header.partition(":")
-        if not colon or not name.strip():
-            raise ExplainFailed(f"--header {header!r} is not of the form NAME:VALUE")
-        headers[name.strip()] = value.strip()
-    return headers
+    return f"{url}/v2/models/{quote(model, safe='')}{named}/explain"
 
 
 def _print(document: Document, console: Console) -> None:

@@ -23,24 +23,46 @@ LOOKS_A_SECOND: Final = 4
 class Screen:
     """Shows a board until its block ends. Where the output is no terminal, it is shown once, at the end."""
 
-    def __init__(self, board: Board, verdict: Callable[[], Verdict], console: Console | None = None) -> None:
-        """Shows nothing yet."""
+    def __init__(
+        self,
+        board: Board,
+        verdict: Callable[[], Verdict],
+        console: Console | None = None,
+        shown: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Shows nothing yet.
+
+        Args:
+            board: What is shown.
+            verdict: What holds the work up.
+            console: Where; standard output by default.
+            shown: Whether there is something to show at the end, where the output is no terminal.
+        """
         self._board = board
         self._verdict = verdict
+        self._shown = shown
+        self._console = console or Console()
+        # A notebook shows what changes too; for rich it is no terminal.
+        self._is_live = self._console.is_terminal or self._console.is_jupyter
         self._live = Live(
-            get_renderable=self._now, refresh_per_second=LOOKS_A_SECOND, console=console or Console(), transient=False
+            get_renderable=self._now, refresh_per_second=LOOKS_A_SECOND, console=self._console, transient=False
         )
 
     def __enter__(self) -> Self:
         """Begins."""
-        self._live.start()
+        if self._is_live:
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leaves the last state on the screen."""
-        self._live.stop()
+        if self._is_live:
+            self._live.stop()
+        elif kind is None and self._shown():
+            # `Live` would end without a line end, and what is printed next would run into it.
+            self._console.print(self._now())
 
     def _now(self) -> RenderableType:
         return picture_of(self._board, self._verdict(), time.time())

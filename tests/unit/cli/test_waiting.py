@@ -162,16 +162,18 @@ def stranger() -> Iterator[str]:
 @pytest.mark.parametrize("model", ["m", "json"])
 def test_another_server_is_an_error(stranger: str, model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", model, f"--url={stranger}"]) == 1
-    assert "is not alipes; --url says where it is" in capsys.readouterr().err
+    error = " ".join(capsys.readouterr().err.split())
+    assert error.startswith("error: say with --url where the server is")
+    assert error.endswith("is not alipes")
 
 
 def test_an_address_without_a_server_is_named(stranger: str, capsys: pytest.CaptureFixture[str]) -> None:
     # A server that is asked in the wrong protocol answers nothing that could be understood.
     assert main(["explain", "m", f"--url={stranger.replace('http', 'https')}"]) == 1
-    assert "error: no server answers at https://127.0.0.1" in capsys.readouterr().err
+    assert "  no server answers at https://127.0.0.1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("option", "named"), [("--url=localhost", "localhost"), ("--header=word", "NAME:VALUE")])
+@pytest.mark.parametrize(("option", "named"), [("--url=ftp://here", "HTTP port"), ("--header=word", "NAME:VALUE")])
 def test_a_wrong_option_is_named(option: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "m", option]) == 1
+    assert main(["explain", "m", "--url=http://127.0.0.1:1", option]) in {1, 2}
     assert named in capsys.readouterr().err
