@@ -17,6 +17,7 @@ from alipes.cli.models import models_app
 from alipes.cli.mistakes import show_mistake, unknown_command, usage_mistake
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
+from alipes.cli.repositories import repo_app
 from alipes.cli.statistics import stats
 from alipes.cli.status import status
 from alipes.cli.waiting import explain_model
@@ -44,6 +45,7 @@ app = typer.Typer(
 config_app = typer.Typer(help="Show the configuration of the server and of models.")
 app.add_typer(config_app, name="config")
 app.add_typer(models_app, name="models")
+app.add_typer(repo_app, name="repo")
 
 # Arguments that are Triton's flags and go to the flag parser as they are.
 FLAGS_FOLLOW = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
