@@ -13,8 +13,8 @@ import typer
 
 from alipes.cli.detached import launch, stop
 from alipes.cli.infer import NUMBERS_FOLLOW, ask, infer
-from alipes.cli.models import models_app
 from alipes.cli.mistakes import show_mistake, unknown_command, usage_mistake
+from alipes.cli.models import models_app
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
 from alipes.cli.repositories import repo_app
