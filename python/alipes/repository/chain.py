@@ -62,6 +62,20 @@ class Chain:
 
     Attributes:
         models: The models, in their order.
+
+    Example:
+        >>> from alipes import ModelRepository
+        >>> def doubled(x):
+        ...     return x * 2
+        >>> repo = ModelRepository("models")
+        >>> a, b, c = (repo.add(name, platform="python") for name in "abc")
+        >>> for model in (a, b, c):
+        ...     _ = model.export_version(doubled, input_shapes={"x": (None, 4)}, output_names=["y"])
+        >>> a >> b >> c
+        a >> b >> c
+        >>> eightfold = (a >> b >> c).export("eightfold")
+        >>> list(eightfold.inputs), list(eightfold.outputs)
+        (['x'], ['y'])
     """
 
     models: tuple[Model, ...]

@@ -22,7 +22,27 @@ _log = logging.getLogger(__name__)
 
 
 class EnsembleModel(Model):
-    """An ensemble of a repository. Every join is checked when it is made, and the whole when it is exported."""
+    """An ensemble of a repository. Every join is checked when it is made, and the whole when it is exported.
+
+    `(a >> b).export("both")` makes one of models in a row; here each tensor is joined by hand.
+
+    Example:
+        >>> from alipes import ModelRepository
+        >>> def doubled(x):
+        ...     return x * 2
+        >>> repo = ModelRepository("models")
+        >>> first, second = (repo.add(name, platform="python") for name in ("first", "second"))
+        >>> for model in (first, second):
+        ...     _ = model.export_version(doubled, input_shapes={"x": (None, 4)}, output_names=["y"])
+        >>> both = repo.add("both", platform="ensemble")
+        >>> _ = both.add_input(first.inputs["x"])
+        >>> both.pipe(first.outputs["y"], second.inputs["x"])
+        >>> _ = both.add_output(second.outputs["y"], key="result")
+        >>> both.export_version(None)
+        'both/1/model.empty'
+        >>> list(both.inputs), list(both.outputs)
+        (['x'], ['result'])
+    """
 
     config: EnsembleConfig
 

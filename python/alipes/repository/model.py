@@ -32,7 +32,14 @@ _VERSION = re.compile(rf"0|[1-9][0-9]{{0,{MAX_VERSION_DIGITS - 1}}}")
 
 
 class Model:
-    """One entry of a repository."""
+    """One model of a repository: `ModelRepository.add` gives it, `export_version` writes it, `a >> b` joins two.
+
+    Attributes:
+        name: Its name, which is that of its folder.
+        repository: Where it is.
+        platform: What it is exported as.
+        config: Its `config.pbtxt` as an object: `model.config.max_batch_size = 8`, then `model.config.write()`.
+    """
 
     def __new__(cls, name: str, repository: ModelRepository, platform: Platform) -> Self:
         """An ensemble is a model of a kind of its own."""
@@ -149,6 +156,23 @@ class Model:
             ExportError: If the export fails, or what was written gives other numbers than what it was made of.
             ConfigError: If a server would refuse the configuration.
             RepositoryUseError: If another process has changed the model meanwhile in a way that does not fit.
+
+        Example:
+            >>> import numpy as np
+            >>> from alipes import ModelRepository
+            >>> def sizes(words):
+            ...     return np.array([[len(word) for word in row] for row in words], np.int32)
+            >>> model = ModelRepository("models").add("sizes", platform="python")
+            >>> model.export_version(
+            ...     sizes,
+            ...     input_shapes={"words": (None, 3)},
+            ...     input_dtypes={"words": "BYTES"},
+            ...     output_names=["sizes"],
+            ...     max_batch_size=32,
+            ... )
+            'sizes/1/model.py'
+            >>> model.inputs["words"].shape, model.outputs["sizes"].datatype, model.config.max_batch_size
+            ((None, 3), 'INT32', 32)
         """
         from alipes.repository.export.find import find_exporter
         from alipes.repository.export.request import ExportRequest

@@ -31,10 +31,24 @@ _log = logging.getLogger(__name__)
 
 
 class ModelRepository:
-    """The models below one root, which is made if it is missing.
+    """The models below one root, which is made if it is missing: a folder, or an address such as `s3://bucket/models`.
+
+    A model is added, then exported; `alipes serve models`, or `alipes.serve("models")` in a script, serves it.
 
     Attributes:
         fs: Where the files lie.
+
+    Example:
+        >>> import numpy as np
+        >>> from alipes import ModelRepository
+        >>> def louder(sound):
+        ...     return sound * np.float32(2)
+        >>> repo = ModelRepository("models")
+        >>> model = repo.add("louder", platform="python")
+        >>> model.export_version(louder, input_shapes={"sound": (None, 4)}, output_names=["louder"])
+        'louder/1/model.py'
+        >>> list(repo.models), repo.models["louder"].versions
+        (['louder'], [1])
     """
 
     fs: Store
@@ -137,7 +151,8 @@ class ModelRepository:
     def pipe(self, *models: Model | str, name: str, version: int | None = None) -> EnsembleModel:
         """Write an ensemble of models in a row, each of which takes what the one before it gives.
 
-        `repo.pipe("a", "b", name="both")` is `(repo.models["a"] >> repo.models["b"]).export("both")`.
+        `repo.pipe("a", "b", name="both")` is `(repo.models["a"] >> repo.models["b"]).export("both")`. The inputs of the
+        ensemble are those that requests have to bring, its outputs those of the last model.
 
         Args:
             models: Models of this repository, or their names, in their order.
