@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
@@ -76,6 +76,22 @@ class ModelRepository:
     def __repr__(self) -> str:
         """Where it is and what it holds."""
         return f"ModelRepository({str(self.fs)!r}, {len(self._models)} models)"
+
+    def __fspath__(self) -> str:
+        """Where it is, for whatever takes a path: `serve(repo)`."""
+        return str(self.fs)
+
+    def __getitem__(self, name: str) -> Model:
+        """`repo["m"]` is `repo.models["m"]`."""
+        return self.models[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a model of the name."""
+        return name in self._models
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the models."""
+        return iter(self.models)
 
     @property
     def models(self) -> dict[str, Model]:

@@ -21,14 +21,15 @@ def print_tree(repository: ModelRepository | str | os.PathLike[str], file: IO[st
         repository: A repository, or where it lies.
         file: Where to print; standard output where left out.
     """
+    from alipes.repository.model_repository import ModelRepository
     from alipes.repository.store.open import open_store
 
-    if isinstance(repository, str | os.PathLike):
-        store = open_store(repository)
-        name = str(repository)
-    else:
+    if isinstance(repository, ModelRepository):
         store = repository.fs
         name = Path(str(store)).name
+    else:
+        store = open_store(repository)
+        name = str(repository)
     for line in (f"{name.rstrip('/')}/", *_lines(store, "", 1)):
         print(line, file=file)
 

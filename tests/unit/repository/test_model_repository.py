@@ -87,6 +87,17 @@ def test_another_platform_under_a_name_says_which_it_has(repo: qv.ModelRepositor
         qv.ModelRepository(str(repo.fs)).add("written", "ensemble")
 
 
+def test_a_repository_is_a_path_and_has_its_models_by_name(repo: qv.ModelRepository) -> None:
+    model = exported(repo)
+    assert repo["m"] is model
+    assert "m" in repo
+    assert "n" not in repo
+    assert list(repo) == ["m"]
+    assert list(qv.ModelRepository(repo)) == ["m"]
+    with pytest.raises(KeyError, match="has no model 'n'; it has 'm'"):
+        repo["n"]
+
+
 def test_a_name_is_added_once_unless_forced(repo: qv.ModelRepository) -> None:
     repo.add("a.b", qv.Platform.ONNX)
     repo.add("axb_0", qv.Platform.ONNX)
