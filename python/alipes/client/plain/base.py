@@ -1,133 +1,40 @@
-"""Both plain clients without their driver: the server's endpoint, the retry policy, the known models, the verbs."""
+"""Both plain clients without their driver: the verbs as steps, and the models that are known."""
 
 from __future__ import annotations
 
 import json
-import logging
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
-from typing import Any, Final, Self, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, Final, TypeVar
 
-from alipes._core import ClientLink, ClientPlan
-from alipes.client.arguments import (
-    check_request,
-    check_type,
-    header_pairs,
-    model_name,
-    request_error,
-    seconds,
-    setting_error,
-    timeout_setting,
-)
-from alipes.client.endpoint import Endpoint, has_scheme
-from alipes.client.plain.operations import HTTP, Call, Operations
+from alipes._core import ClientPlan
+from alipes.client.arguments import check_request, model_name, request_error
+from alipes.client.plain.operations import Call
 from alipes.client.plain.options import Options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, PreparedRequest, check_tensors
 from alipes.client.plain.responses import Reception, ResponseSource
-from alipes.client.plain.retry import Attempts, Failure, Retry
+from alipes.client.plain.retry import Failure
+from alipes.client.plain.server_calls import ServerCalls, repeat_steps
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import Listen, Look, OpenStream, Pause, Step, Steps, Where
-from alipes.client.plain.transport import Transport, TransportOperations, TransportReception, TransportRequest
-from alipes.client.plain.undecided import UndecidedOperations
+from alipes.client.plain.steps import OpenStream, Pause, Steps, Where
+from alipes.client.plain.transport import TransportReception, TransportRequest
 from alipes.client.signature import Signature, read_signature
-from alipes.client.tls import Tls
 from alipes.client.triton_aliases import TritonAliases
 from alipes.config.nearest import nearest_first
-from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, TransportError, Unsupported
+from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, Unsupported
 
-__all__ = ["DEFAULT_TIMEOUT_S", "PlainClient", "result_of"]
+__all__ = ["PlainClient", "result_of"]
 
 T = TypeVar("T")
 
-_LOG: Final = logging.getLogger("alipes.client")
-
-DEFAULT_TIMEOUT_S: Final = 60.0
-"""Default for the longest time of a request with all its attempts: longer than nearly any model takes, and finite, so
-that a silent server blocks no caller for ever."""
-
-_CONNECT_TIMEOUT_S: Final = 10.0
-
 _NO_MODEL: Final = re.compile(r"failed to poll from model repository$|^requested model '.*' is not available$")
-"""Refusals of Triton to load a model and to count its requests, where there is none of its name; and for other reasons.
-Source: Triton 2.51, recorded.
+"""Refusals to load a model and to count its requests, where there is none of its name; and for other reasons.
+Source: Triton, recorded.
 """
 
 
-class PlainClient(TritonAliases):
+class PlainClient(ServerCalls, TritonAliases):
     """The verbs, each written once as steps; the driver of the steps belongs to the subclass."""
-
-    def __init__(  # noqa: PLR0913 - each is an option of its own
-        self,
-        address: str = "localhost:8001",
-        *,
-        timeout_s: float | None = DEFAULT_TIMEOUT_S,
-        timeout: float | None = DEFAULT_TIMEOUT_S,
-        connect_timeout_s: float = _CONNECT_TIMEOUT_S,
-        retry: Retry | None = None,
-        headers: Mapping[str, str] | None = None,
-        tls: Tls | None = None,
-        transport: Transport | None = None,
-    ) -> None:
-        """Connects with the first request.
-
-        Args:
-            address: `host:port`, `grpc://host:port` or `http://host:port`; with `grpcs://` or `https://` for encrypted
-                connections, and `unix:path` in the place of host and port for a Unix socket. Without a scheme the first
-                call finds out whether gRPC or HTTP is spoken there.
-            timeout_s: Longest time for a request with all its attempts; `None` is no limit.
-            timeout: The same under its short name.
-            connect_timeout_s: Longest time for a connection.
-            retry: Policy for requests that may be sent again; `Retry(times=0)` never does.
-            headers: Headers of each request; metadata, over gRPC.
-            tls: Trusted roots and the certificate of the client for encrypted connections; the roots of the system by
-                default.
-            transport: Answers the calls in the place of a server, to which nothing is sent then: a `FakeServer`, or any
-                function of a `TransportCall`.
-
-        Raises:
-            ConfigError: If an argument is of another type, the address is of an unknown kind, or a file of `tls` cannot
-                be used.
-            TransportError: If the address cannot be parsed.
-        """
-        self.endpoint = Endpoint.parse(address, tls)
-        self._address = address
-        self._undecided = self.endpoint.tls is None and not has_scheme(address)
-        if transport is not None and not callable(transport):
-            raise setting_error("transport", "a function, or a FakeServer", transport)
-        self._transport = transport
-        self._answered = transport is not None  # nobody looks at an address that is not used
-        self._advice: str | None = None
-        self._looked = False
-        self.timeout_s = timeout_setting(timeout_s, timeout, DEFAULT_TIMEOUT_S)
-        check_type("retry", Retry, "a Retry, such as Retry(times=3)", retry)
-        self.retry = retry if retry is not None else Retry()
-        self._headers = header_pairs(headers)
-        limit_s = seconds("connect_timeout_s", connect_timeout_s, setting_error)
-        self._connect_timeout_s = _CONNECT_TIMEOUT_S if limit_s is None else limit_s
-        self._encryption = None if self.endpoint.tls is None else self.endpoint.tls.read()
-        self._link = self._connect(self.endpoint)
-        self._signatures: dict[tuple[str, str], Signature] = {}
-        self._plans: dict[str, ClientPlan] = {}
-        self._regions: tuple[SharedMemory, ...] = ()
-
-    def __enter__(self) -> Self:
-        """The client itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Closes the connections."""
-        self._link.close()
-
-    def __repr__(self) -> str:
-        """The class and the server's address."""
-        if self._transport is not None:
-            return f"{type(self).__name__}(transport={self._transport!r})"
-        return f"{type(self).__name__}('{self.endpoint}')"
-
-    def _connect(self, where: Endpoint) -> ClientLink:
-        """A link to an endpoint; it connects with its first call."""
-        return ClientLink(where.address, where.wire, self._connect_timeout_s, self._headers, self._encryption)
 
     def _infer_steps(
         self,
@@ -150,7 +57,7 @@ class PlainClient(TritonAliases):
                 request = TransportRequest(self._transport, model, inputs, outputs, options)
             else:
                 request = yield from self._prepare_steps(model, inputs, outputs, options, self._regions)
-            response = yield from _repeat_steps(attempts, request.step)
+            response = yield from repeat_steps(attempts, request.step)
         except InferError as error:
             error.model = model
             error.request_id = options.request_id or None
@@ -164,14 +71,14 @@ class PlainClient(TritonAliases):
         attempts = self._attempts(timeout_s, repeatable=False)
         if self._transport is not None:
             asks = TransportRequest(self._transport, model, inputs, outputs, options)
-            responses = yield from _repeat_steps(attempts, asks.stream_step)
+            responses = yield from repeat_steps(attempts, asks.stream_step)
             return TransportReception(iter(responses), asks)
         yield from self._need_grpc_steps()
         where = (self.endpoint.address, self._connect_timeout_s, self._headers, self._encryption)
         try:
             request = yield from self._prepare_steps(model, inputs, outputs, options, ())
             yield from self._need_grpc_steps()  # the address may have turned out to be one of HTTP
-            stream = yield from _repeat_steps(attempts, lambda _: OpenStream(where, request.on_stream()))
+            stream = yield from repeat_steps(attempts, lambda _: OpenStream(where, request.on_stream()))
         except InferError as error:
             error.model = model
             error.request_id = options.request_id or None
@@ -292,104 +199,6 @@ class PlainClient(TritonAliases):
             raise InvalidArgument(f"version: expected a model beside it, got {version!r} alone")
         return self._probe_steps(self._operations.ready(), timeout_s)
 
-    def _probe_steps(self, call: Call[bool], timeout_s: float | None = None) -> Steps[bool]:
-        """Makes one attempt at a health call; a server that refuses or cannot be reached counts as false."""
-        attempts = self._attempts(timeout_s, repeatable=call.repeatable)
-        try:
-            found = call.read((yield call.step(attempts.left_s())))
-        except (InferError, TransportError) as error:
-            if (other := (yield from self._over_http_steps(call, error))) is not None:
-                return (yield from self._probe_steps(other, timeout_s))
-            if _is_strange(error):
-                yield from self._look_again_steps()
-            return False
-        # Over HTTP any page is a yes, and a metrics port has one for every path. So it does not count as an answer.
-        if found and self.endpoint.wire == "http" and self._transport is None:
-            return (yield from self._look_again_steps()) is None
-        return found
-
-    def _look_again_steps(self) -> Steps[str | None]:
-        """Looks at a server that was strange before too, for it may be another one now; warns once."""
-        before = self._advice
-        self._looked = self._looked and before is None
-        advice = yield from self._look_steps()
-        if advice is not None and before is None:
-            _LOG.warning("%s", advice)
-        return advice
-
-    def _call_steps(self, call: Call[T], timeout_s: float | None = None) -> Steps[T]:
-        """Makes a control call, with retries."""
-        attempts = self._attempts(timeout_s, repeatable=call.repeatable, retry=call.retry)
-        try:
-            while True:
-                try:
-                    response = yield call.step(attempts.left_s())
-                    break
-                except AlipesError as error:
-                    if (other := (yield from self._over_http_steps(call, error))) is not None:
-                        call = other
-                        continue
-                    wait_s = attempts.after(error)
-                yield Pause(wait_s)
-            found = self._read(call, response)
-        except (TransportError, Unsupported) as error:
-            advice = (yield from self._look_steps()) if _is_strange(error) else None
-            if advice is not None:
-                text = f"{error}; {advice}"
-                error.args = (text,)
-                if isinstance(error, Unsupported):
-                    error.message = text
-            raise
-        self._answered = True
-        return found
-
-    def _over_http_steps(self, call: Call[T], error: AlipesError) -> Steps[Call[T] | None]:
-        """The same call over HTTP, where the address has no scheme and HTTP is what is spoken there.
-
-        A look costs a round trip, so nobody looks before a first call over gRPC has failed.
-        """
-        if call.over_http is None or not _is_strange(error):
-            return None
-        if self.endpoint.wire == "grpc" and (yield Listen(self._address)) == "http":
-            before = self._link
-            over_http = replace(self.endpoint, wire="http")
-            # The link first: a thread that sees the new endpoint finds the new link, too.
-            self._link = self._connect(over_http)
-            self.endpoint = over_http
-            before.close()
-        return call.over_http() if self.endpoint.wire == "http" else None
-
-    def _look_steps(self) -> Steps[str | None]:
-        """What speaks at the address of a server that has never answered, though something is there; looks once."""
-        if self._answered or self.endpoint.tls is not None:
-            return None
-        if not self._looked:
-            self._looked = True
-            self._advice = yield Look(self._address, self.endpoint.wire)
-        return self._advice
-
-    def _read(self, call: Call[T], response: Any) -> T:
-        try:
-            return call.read(response)
-        except AlipesError:
-            raise
-        except ValueError as error:
-            raise TransportError(f"the answer of {self.endpoint} to {call.path} cannot be read: {error}") from error
-
-    @property
-    def _operations(self) -> Operations:
-        if self._transport is not None:
-            return TransportOperations(self._transport)
-        if self.endpoint.wire == "http":
-            return HTTP
-        from alipes.client.plain.operations_grpc import GRPC  # imports protobuf, which HTTP clients never need
-
-        return UndecidedOperations(GRPC) if self._undecided and not self._answered else GRPC
-
-    def _attempts(self, timeout_s: float | None, *, repeatable: bool, retry: Retry | None = None) -> Attempts:
-        whole_s = self.timeout_s if timeout_s is None else timeout_s
-        return Attempts(retry or self.retry, whole_s, repeatable=repeatable)
-
     def _learn(self, model: str, version: str, signature: Signature) -> Signature:
         self._signatures[model, version] = signature
         if not version:
@@ -411,23 +220,8 @@ def result_of(request: PreparedRequest | TransportRequest, answer: Answer) -> di
     return request.result(answer.outputs)
 
 
-def _repeat_steps(attempts: Attempts, step: Callable[[float | None], Step]) -> Steps[Any]:
-    """Repeats a step while the retry policy allows it; `step` takes the time that is left."""
-    while True:
-        try:
-            return (yield step(attempts.left_s()))
-        except AlipesError as error:
-            wait_s = attempts.after(error)
-        yield Pause(wait_s)
-
-
 def _listed(model: str, names: Collection[str]) -> str:
     return nearest_first(model, names) if names else "no models"
-
-
-def _is_strange(error: AlipesError) -> bool:
-    """Whether something is there that does not answer as a server does."""
-    return error.reached if isinstance(error, TransportError) else isinstance(error, Unsupported)
 
 
 def _config_text(config: Mapping[str, Any] | str | None) -> str | None:
