@@ -28,9 +28,10 @@ as in hermes, `launch` one that stays. Each of these names has a docstring with 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from alipes.lazily import lazily
+
+TYPE_CHECKING = False  # true for type checkers; `typing` itself takes ten times as long to import as this package
 
 __all__ = [
     "AlipesError",

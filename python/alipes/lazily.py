@@ -6,10 +6,13 @@ And packages that can be called, as one is whose function has the package's own 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # true for type checkers; an import of `typing` would be most of what `import alipes` costs
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 _FACES: dict[tuple[str, str], str] = {}
 """Module and name of what users import from another package -> that package."""

@@ -22,6 +22,11 @@ def test_importing_alipes_loads_nothing_but_what_finds_its_names() -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
+def test_importing_alipes_costs_no_more_than_its_two_files() -> None:
+    small = loaded_after("import __future__, importlib, types")
+    assert loaded_after("import alipes") - small == {"alipes", "alipes.lazily"}
+
+
 @pytest.mark.parametrize("statement", ["import alipes.server.process", "from alipes import Server"])
 def test_importing_the_server_loads_no_heavy_package(statement: str) -> None:
     assert loaded_after(statement).isdisjoint(HEAVY)
