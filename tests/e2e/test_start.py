@@ -37,13 +37,16 @@ def refused(repository: Path | str, *flags: str, exit_code: int = 1) -> ServerDi
 
 
 @pytest.mark.parametrize(("endpoint", "service"), [("http", "HTTP"), ("grpc", "GRPC"), ("metrics", "Metrics")])
-def test_a_port_in_use_is_one_line_before_anything_is_loaded(repository: Path, endpoint: str, service: str) -> None:
+def test_a_port_in_use_is_named_with_its_holder_before_any_load(repository: Path, endpoint: str, service: str) -> None:
     add_model(repository, "double")
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         output = refused(repository, f"--{endpoint}-port={port}").output
-    reason = f"Unavailable - Socket '127.0.0.1:{port}' already in use "
-    assert output == f"error: failed to start {service} service: {reason}\n"
+    mend, *reason = output.splitlines()
+    assert mend.startswith("error: say --")
+    assert f"or stop process {os.getpid()} (" in mend
+    text = " ".join(" ".join(reason).split())
+    assert text.startswith(f"port {port} of 127.0.0.1 is already in use, and {service} needs it")
 
 
 def test_an_address_of_another_machine_is_one_line(repository: Path) -> None:
@@ -51,8 +54,9 @@ def test_an_address_of_another_machine_is_one_line(repository: Path) -> None:
     assert "192.0.2.1" in line
 
 
-def test_an_absent_repository_is_one_line(tmp_path: Path) -> None:
-    assert refused(tmp_path / "nowhere").output == f"error: failed to stat file {tmp_path}/nowhere\n"
+def test_an_absent_repository_is_named(tmp_path: Path) -> None:
+    output = " ".join(refused(tmp_path / "nowhere").output.split())
+    assert output.startswith(f"error: there is no folder {tmp_path}/nowhere; alipes serve FOLDER")
 
 
 def test_exit_on_error_names_an_absent_repository_in_tritons_words(repository: Path, tmp_path: Path) -> None:
@@ -98,10 +102,9 @@ def test_the_log_names_the_model_nearest_to_a_misspelt_one(repository: Path, ser
     server.wait_for_output("failed to poll model 'doubel': model not found in any .* Did you mean 'double'")
 
 
-def test_an_unknown_flag_shows_the_usage(repository: Path) -> None:
+def test_an_unknown_flag_is_named(repository: Path) -> None:
     output = refused(repository, "--no-such-flag", exit_code=2).output
-    assert "Usage:" in output
-    assert "--no-such-flag" in output.splitlines()[-2] + output.splitlines()[-1]
+    assert output.startswith("error: there is no flag --no-such-flag")
 
 
 def test_a_broken_model_does_not_stop_the_others(repository: Path, serve: Serve) -> None:

@@ -12,8 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from alipes.cli.mistakes import show_mistake
+from alipes.cli.serve_mistakes import flag_mistake
 from alipes.config.flags import FLAGS, Flag
 from alipes.config.load import parse_flags
+from alipes.config.nearest import nearest
 from alipes.config.options import ServerOptions
 from alipes.config.pbtxt import read_config
 from alipes.config.schema import ModelConfig, is_map, is_repeated
@@ -23,6 +26,22 @@ from alipes.repository.versions import choose_versions, policy_of
 from alipes.server.planner import Planner
 
 REPOSITORY = "model-repository"
+
+_WRONG_COMMAND_LINE = 2
+
+_PAGE = """\
+Usage: alipes config explain [MODEL_FOLDER] [FLAGS]
+
+  Print each value of the server's configuration, or of a model's, with where
+  it comes from: a flag, a variable, a file, the model itself, or a default.
+  Nothing is started or asked.
+
+    alipes config explain --http-port 9000     the server's flags
+    alipes config explain models/digits        the configuration of one model
+
+  FLAGS are those of alipes serve, and so is alipes.toml. A running server is
+  asked by alipes explain MODEL.
+"""
 
 # Fields that are completed if absent: from the folder's name and files, or from the model itself.
 COMPLETED = frozenset(
@@ -44,15 +63,28 @@ def explain(arguments: Sequence[str], console: Console | None = None) -> int:
     """Explains a model's configuration if the first argument is a model's folder, else the server's options.
 
     Returns:
-        0, or 1 if something does not fit; the reason is on standard error.
+        0, 1 if something does not fit, or 2 for a wrong command line; the reason is on standard error.
     """
+    if {"-h", "--help"} & set(arguments):
+        print(_PAGE, end="")
+        return 0
     console = console if console is not None else Console()
     folder = Path(arguments[0]) if arguments and not arguments[0].startswith("-") else None
+    if folder is not None and not folder.exists() and "://" not in arguments[0]:
+        show_mistake(_absent(folder))
+        return 1
+    model = folder is not None and _is_model(folder)
+    flags = [str(folder.absolute().parent), *arguments[1:]] if folder is not None and model else arguments
     try:
-        if folder is not None and _is_model(folder):
-            _explain_model(folder.absolute(), arguments[1:], console)
+        options, repository_named = _options(flags)
+    except ConfigError as error:
+        show_mistake(flag_mistake(error))
+        return _WRONG_COMMAND_LINE
+    try:
+        if folder is not None and model:
+            _explain_model(folder.absolute(), options, console)
         else:
-            _explain_options(arguments, console)
+            _explain_options(options, repository_named, console)
     except ConfigError as error:
         print(f"error: {error.explain()}", file=sys.stderr)
         return 1
@@ -62,20 +94,28 @@ def explain(arguments: Sequence[str], console: Console | None = None) -> int:
     return 0
 
 
+def _absent(folder: Path) -> str:
+    beside = folder.parent
+    names = [entry.name for entry in beside.iterdir() if entry.is_dir()] if beside.is_dir() else []
+    close = nearest(folder.name, names)
+    first = f"did you mean {beside / close}?\n" if close else ""
+    return f"{first}there is no folder {folder}; to ask a running server about a model, type\nalipes explain {folder}"
+
+
 def _is_model(folder: Path) -> bool:
     if not folder.is_dir():
         return False
     return (folder / "config.pbtxt").is_file() or bool(ModelFolder(folder.name, folder).scan_versions().versions)
 
 
-def _explain_options(arguments: Sequence[str], console: Console) -> None:
+def _explain_options(options: ServerOptions, repository_named: bool, console: Console) -> None:
     table = _table("flag")
-    options, repository_argument = _options(arguments)
     for flag in FLAGS:
-        if flag.name == REPOSITORY and not repository_argument:
+        if flag.name == REPOSITORY and not repository_named:
             table.add_row(f"--{flag.name}", "", "default")
         elif flag.status == "works" and not flag.alias:
-            origin = options.origins.get(flag.name, "default")
+            origin: str = options.origins.get(flag.name, "default")
+            origin = f"file {options.config_file}" if origin == "file" else origin
             table.add_row(f"--{flag.name}", escape(_value(flag, options)), origin)
     console.print(table)
     for notice in options.notices:
@@ -85,11 +125,11 @@ def _explain_options(arguments: Sequence[str], console: Console) -> None:
 def _options(arguments: Sequence[str]) -> tuple[ServerOptions, bool]:
     """The options, and whether a repository is among them: without one the other flags still have values."""
     try:
-        return parse_flags(arguments, os.environ), True
+        return parse_flags(arguments, os.environ, folder=Path()), True
     except ConfigError as error:
         if error.key != REPOSITORY:
             raise
-        return parse_flags([*arguments, "."], os.environ), False
+        return parse_flags([*arguments, "."], os.environ, folder=Path()), False
 
 
 def _value(flag: Flag, options: ServerOptions) -> str:
@@ -103,8 +143,7 @@ def _value(flag: Flag, options: ServerOptions) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _explain_model(path: Path, flags: Sequence[str], console: Console) -> None:
-    options = parse_flags([str(path.parent), *flags], os.environ)
+def _explain_model(path: Path, options: ServerOptions, console: Console) -> None:
     folder = ModelFolder(path.name, path)
     planner = Planner(options)
     polled = planner.poll(folder, None)

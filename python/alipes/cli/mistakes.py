@@ -21,24 +21,19 @@ def show_mistake(text: str) -> None:
 
 
 def fold(text: str) -> str:
-    """The text in lines of at most 80 columns, the further ones indented; what does not fit into four is left out.
+    """The text in lines of at most 80 columns, the further ones indented; four lines at most.
 
-    Commands and paths stay whole, however long, so that they can be copied.
+    Commands and paths stay whole, however long, so that they can be copied. Where long paths make too many lines, the
+    lines stay as they are.
     """
-    lines: list[str] = []
-    for number, line in enumerate(text.splitlines()):
-        if line.startswith("alipes "):
-            lines.append(f"  {line}")
-            continue
-        lines += textwrap.wrap(
-            line,
-            _WIDTH,
-            initial_indent="  " if number else "",
-            subsequent_indent="  ",
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
-    return "\n".join(lines[:_MOST_LINES])
+    first, *others = text.splitlines()
+    lines = [first, *(f"  {line}" for line in others)]
+    folded = [part for line in lines for part in ([line] if line.startswith("  alipes ") else _wrapped(line))]
+    return "\n".join(folded if len(folded) <= _MOST_LINES else lines[:_MOST_LINES])
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, _WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
 
 
 def unknown_command(called: str, word: str, known: Sequence[str]) -> str:

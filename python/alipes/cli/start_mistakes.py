@@ -10,6 +10,7 @@ import socket
 from pathlib import Path
 from typing import Final
 
+from alipes.cli.mistakes import fold
 from alipes.cli.port_holder import port_holder
 from alipes.config.nearest import nearest
 from alipes.config.options import ServerOptions
@@ -22,6 +23,9 @@ _IN_USE: Final = re.compile(
 )
 _ABSENT: Final = re.compile(r"failed to stat file (?P<path>.+)")
 _NO_FOLDER: Final = re.compile(r"repository path is not a valid directory: (?P<path>.+)")
+_ERROR: Final = "error: "
+"""What the text stands behind."""
+
 _FIRST_PORT: Final = 9000
 _STEP: Final = 10
 _LAST_PORT: Final = 9990
@@ -30,14 +34,18 @@ _ENDPOINTS: Final = ("http", "grpc", "metrics")
 
 def start_mistake(options: ServerOptions, error: AlipesError) -> str:
     """The text for a server that did not start; the error's own where nobody typed something wrong."""
-    text = str(error)
+    mend = _mend(options, str(error))
+    return fold(f"{_ERROR}{mend}").removeprefix(_ERROR) if mend else str(error)
+
+
+def _mend(options: ServerOptions, text: str) -> str:
     if match := _IN_USE.search(text):
         return _port_in_use(options, match["what"], match["address"], int(match["port"]))
     if match := _ABSENT.fullmatch(text):
         return _absent(Path(match["path"]))
     if match := _NO_FOLDER.fullmatch(text):
         return _no_folder(Path(match["path"]))
-    return text
+    return text if "is not offered" in text else ""
 
 
 def _port_in_use(options: ServerOptions, what: str, address: str, port: int) -> str:

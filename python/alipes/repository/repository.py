@@ -15,6 +15,7 @@ from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder, check_model_name, holds_model, subdirectories
+from alipes.repository.store.open import without_scheme
 from alipes.types import ModelKey
 
 if TYPE_CHECKING:
@@ -71,14 +72,14 @@ class Repository:
         """Takes the paths in the order given, folders before buckets; a path given twice counts once.
 
         Args:
-            paths: The repositories: folders, or addresses such as `s3://bucket/models`.
+            paths: The repositories: folders, also as `file://` addresses, or addresses such as `s3://bucket/models`.
             namespacing: Whether a name may stand in several of them; each is a namespace then.
             need: Which of them have to be there.
 
         Raises:
             RepositoryError: If a path that is needed is absent or no folder, or one is no text.
         """
-        wanted = list(dict.fromkeys(paths))
+        wanted = list(dict.fromkeys(map(without_scheme, paths)))
         # Path -> the bucket that it is a copy of.
         self._mirrors = {mirror.folder: mirror for mirror in _mirrors(wanted)}
         folders = (Path(path).absolute() for path in wanted if not _is_address(path))

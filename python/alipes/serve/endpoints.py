@@ -95,7 +95,11 @@ def requested_endpoints(words: Sequence[str]) -> Endpoints:
             continue
         text = _flag(words, f"{name}-port")
         port = default if text is None else _port(text, f"--{name}-port")
-        host = _flag(words, f"{name}-address") or ""
+        first = _flag(words, "port")
+        if text is None and first is not None:  # `--port` is HTTP's, and the others follow it
+            text, port = first, _port(first, "--port")
+            port += default - DEFAULT_PORTS["http"] if port else 0
+        host = _flag(words, f"{name}-address") or _flag(words, "host") or ""
         # Port 0 says that any will do: scripts then know the endpoint by its usual number.
         endpoints[name] = ServerEndpoint(host, requested=port or default, port=port, fixed=bool(text) and port != 0)
     return endpoints
@@ -184,7 +188,7 @@ def _flag(words: Sequence[str], name: str) -> str | None:
     value = None
     for index, word in enumerate(words):
         flag, equals, text = word.partition("=")
-        if flag == f"--{name}":
+        if flag.replace("_", "-") == f"--{name}":
             value = text if equals else next(iter(words[index + 1 : index + 2]), "")
     return value
 

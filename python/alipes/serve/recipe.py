@@ -84,7 +84,8 @@ class Recipe:
 
     def _own(self, endpoints: Endpoints) -> Command:
         exit_timeout = () if _names(self.flags, "exit-timeout-secs") else (f"--exit-timeout-secs={EXIT_TIMEOUT_S}",)
-        words = (sys.executable, "-m", "alipes", "serve", *exit_timeout, *self._flags(endpoints))
+        # No `alipes.toml` of the folder that a script happens to run in; a file that the flags name comes behind.
+        words = (sys.executable, "-m", "alipes", "serve", "--config=", *exit_timeout, *self._flags(endpoints))
         return Command(words, {} if self.devices is None else {VISIBLE: self.devices})
 
     def _apptainer(self, endpoints: Endpoints) -> Command:

@@ -82,5 +82,33 @@ def test_flags_without_a_repository_are_explained_too() -> None:
 
 
 def test_a_wrong_flag_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain(["--http-prot=1"]) == 1
-    assert "--http-port" in capsys.readouterr().err
+    assert explain(["--http-prot=1"]) == 2
+    assert "did you mean --http-port?" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_absent_is_named_with_the_nearest(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_model(repository, "double")
+    assert explain([str(repository / "duoble")]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "did you mean" in printed.err
+    assert f"there is no folder {repository / 'duoble'}" in " ".join(printed.err.split())
+    assert f"alipes explain {repository / 'duoble'}" in printed.err
+
+
+def test_values_of_a_file_are_shown_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("alipes.toml").write_text('repository = "models"\nport = 9000\n', encoding="utf-8")
+    rows = explained("--grpc-port=7")
+    assert ["--model-repository", "models", "file alipes.toml"] in rows
+    assert ["--http-port", "9000", "file alipes.toml"] in rows
+    assert ["--grpc-port", "7", "flag"] in rows
+
+
+def test_the_help_page_says_which_explain_is_which(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(["-h"]) == 0
+    out = capsys.readouterr().out
+    assert "alipes explain MODEL" in out
+    assert max(map(len, out.splitlines())) <= 80

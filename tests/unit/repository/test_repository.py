@@ -185,3 +185,22 @@ def test_the_folder_of_a_model_is_known_from_a_repository(tmp_path: Path, file: 
         f"model repository '{one}/digits' looks like the folder of one model: pass '{one}' in its"
     )
     assert mistake.endswith("--load-model=digits for this model alone")
+
+
+def test_a_file_address_is_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "my models"
+    folder.mkdir()
+    for address in (f"file://{folder}", f"file://localhost{folder}", f"file://{tmp_path}/my%20models"):
+        assert Repository([address, folder]).paths == (folder,)
+
+
+@pytest.mark.parametrize(
+    "address", ["hf://org/model", "http://host/models", "https://host/models", "oci://host/models"]
+)
+def test_a_scheme_that_is_not_offered_names_those_that_are(address: str) -> None:
+    with pytest.raises(RepositoryError) as caught:
+        Repository([address])
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith(f"{address.partition(':')[0]}:// is not offered")
+    assert "gs://, s3:// or az://" in line
+    assert "alipes[gcs]" in line

@@ -94,3 +94,13 @@ def test_a_port_in_use_is_not_free_at_any_address(used_port: int) -> None:
 )
 def test_local_clients_get_a_reachable_address(host: str, address: str) -> None:
     assert ServerEndpoint(host, 5, 5, fixed=True).address == address
+
+
+def test_the_short_names_of_flags_count_too() -> None:
+    endpoints = requested_endpoints(["--port=9000", "--host", "127.0.0.1", "--grpc_port=7"])
+    assert {name: (one.host, one.port, one.fixed) for name, one in endpoints.items()} == {
+        "http": ("127.0.0.1", 9000, True),
+        "grpc": ("127.0.0.1", 7, True),
+        "metrics": ("127.0.0.1", 9002, True),
+    }
+    assert [one.fixed for one in requested_endpoints(["--port=0"]).values()] == [False] * 3

@@ -11,7 +11,7 @@ from typing import Any, Final
 from alipes.errors import RepositoryError
 from alipes.repository.store.base import Store
 
-__all__ = ["open_store"]
+__all__ = ["open_store", "without_scheme"]
 
 _log = logging.getLogger(__name__)
 
@@ -24,6 +24,13 @@ _PACKAGES: Final = {
     "abfss": ("adlfs", "azure"),
 }
 """Scheme -> the package that fsspec needs for it, and our extra that brings it."""
+
+_NOT_YET: Final = ("hf", "http", "https", "oci", "ftp", "git", "docker")
+"""Schemes that people try: what is there is no folder of models that can be listed."""
+
+_OFFERED: Final = (
+    "serve a folder, or a bucket at gs://, s3:// or az:// (pip install 'alipes[gcs]', 'alipes[s3]' or 'alipes[azure]')"
+)
 
 _WITH_ENDPOINT: Final = re.compile(r"s3://(?P<endpoint>https?://[^/]+)/(?P<rest>.*)")
 """NVIDIA Triton's way to name an S3 server that is not Amazon's."""
@@ -43,7 +50,7 @@ def open_store(root: str | os.PathLike[str], *, create: bool = True, **options: 
         RepositoryError: If the place cannot be opened or made, its package is missing, or an option does not fit.
     """
     address = os.fspath(root)
-    scheme, separator, rest = address.partition("://")
+    scheme, separator, _ = address.partition("://")
     if separator and scheme != "file":
         return _open_bucket(address, scheme, options, create=create)
     if options:
@@ -51,10 +58,22 @@ def open_store(root: str | os.PathLike[str], *, create: bool = True, **options: 
         _log.warning("%s is a folder, which needs no %s", address, ", ".join(f"'{name}'" for name in options))
     from alipes.repository.store.local import LocalFileSystem
 
-    return LocalFileSystem(rest if separator else address)
+    return LocalFileSystem(without_scheme(address))
+
+
+def without_scheme(root: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The path of a folder that is named by a `file://` address; any other root as it is."""
+    address = os.fspath(root)
+    if not address.startswith("file://"):
+        return root
+    from urllib.parse import unquote
+
+    return unquote(address.removeprefix("file://").removeprefix("localhost"))
 
 
 def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: bool) -> Store:
+    if scheme in _NOT_YET:
+        raise RepositoryError(f"{scheme}:// is not offered: {_OFFERED}")
     package, extra = _PACKAGES.get(scheme, ("fsspec", "gcs"))
     try:
         import_module(package)
@@ -65,7 +84,7 @@ def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: 
             f"{address}: repositories at {scheme}:// need the package {package}: pip install 'alipes[{extra}]'"
         ) from error
     except ValueError as error:
-        raise RepositoryError(f"{address}: nothing is known of {scheme}://") from error
+        raise RepositoryError(f"{address}: nothing is known of {scheme}://: {_OFFERED}") from error
     settings = dict(options)
     if "credentials" in settings and scheme in ("gs", "gcs"):
         settings["token"] = settings.pop("credentials")

@@ -1,0 +1,105 @@
+"""Typical mistakes on the command line, as a person reads them: at 80 columns, in a pipe, with and without colour."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alipes.cli.mistakes import fold
+
+# What is typed -> the mend that the first line names.
+MISTAKES = {
+    "": "name a folder of models: alipes serve FOLDER",
+    "models --prot 1": "did you mean --port / --http-port?",
+    "models --http-prot=1": "did you mean --http-port?",
+    "models --http-port abc": "--http-port takes a number from 0 to 65535, not 'abc'",
+    "models --http-port 70000": "--http-port takes a number from 0 to 65535, not '70000'",
+    "models --http-port": "--http-port takes a value, such as --http-port 8000",
+    "models --port 65535": "--port takes a number from 0 to 65533, not '65535'",
+    "models -p 9000": "did you mean --port?",
+    "models -port 9000": "did you mean --port / --http-port?",
+    "models --host localhost:9000": "say --host localhost --port 9000",
+    "models --hsot localhost": "did you mean --host / --http-address?",
+    "models --log-format yaml": "--log-format takes one of default, ISO8601, JSON, not 'yaml'",
+    "models --model-control-mode=pol": "--model-control-mode takes one of none, poll, explicit, not 'pol'; did you",
+    "models --log-level debug": "-v says more, -vv still more, -q less",
+    "models --model-path models": "name the folder of models by itself: alipes serve FOLDER",
+    "models --workers 4": "a model's config.pbtxt says how many instances of it run",
+    "models --no-allow-metrics": "say --allow-metrics=false",
+    "models --load-model digits": "add --model-control-mode=explicit",
+    "models --grpc-port 8000": "give one of them another port",
+    "models --http-use-ssl": "--http-use-ssl needs --http-server-cert",
+    "models --allow-sagemaker": "leave --allow-sagemaker out",
+    "models --config nope.toml": "the configuration file nope.toml cannot be read",
+    "models --backend-config x": "--backend-config",
+    "models --exit-grace-secs soon": "--exit-grace-secs takes seconds, such as 30 or 0.5, not 'soon'",
+}
+
+
+def typed(words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("ALIPES_")} | variables
+    command = [sys.executable, "-m", "alipes", *words.split()]
+    return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=folder, check=False)
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path: Path) -> None:
+    run = typed(f"serve {words}", tmp_path, COLUMNS="80", NO_COLOR="1")
+    assert (run.returncode, run.stdout) == (2, "")
+    lines = run.stderr.splitlines()
+    assert len(lines) <= 4
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("error: ")
+    assert " ".join(run.stderr.split()).startswith(f"error: {MISTAKES[words]}")
+    assert "Traceback" not in run.stderr
+    assert "\033" not in run.stderr
+    assert "Usage" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "mend", "code"),
+    [
+        ("serve mdoels", "did you mean models?", 1),
+        ("serve hf://org/model", "hf:// is not offered: serve a folder, or a bucket", 1),
+        ("serve oci://host/model", "oci:// is not offered: serve a folder, or a bucket", 1),
+        ("serve digits.onnx", "digits.onnx is a file: move it to models/digits/1/model.onnx, and type", 1),
+        ("sreve models", "did you mean alipes serve?", 2),
+        ("./models", "to serve a folder, type", 2),
+        ("config explain mdoels", "did you mean models?", 1),
+        ("config explain --prot", "did you mean --port / --http-port?", 2),
+    ],
+)
+def test_what_is_not_there_is_answered_with_what_is(words: str, mend: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "digits.onnx").touch()
+    run = typed(words, tmp_path)
+    assert run.returncode == code
+    assert run.stderr.startswith(f"error: {mend}")
+    assert len(run.stderr.splitlines()) <= 4
+    assert max(map(len, run.stderr.splitlines())) <= 80
+
+
+def test_a_folder_of_the_usual_name_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    first = typed("serve", tmp_path).stderr.splitlines()[0]
+    assert first == "error: did you mean alipes serve models?"
+
+
+def test_a_mistake_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "alipes.toml").write_text('repository = "models"\nhttp_prot = 9000\n', encoding="utf-8")
+    run = typed("serve", tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.startswith("error: alipes.toml:2: did you mean http-port? There is no key")
+
+
+def test_long_commands_and_paths_stay_whole() -> None:
+    path = "/a/folder/" + "with/many/others/in/it/" * 5
+    assert fold(f"error: type\nalipes serve {path} {path}").splitlines() == [
+        "error: type",
+        f"  alipes serve {path} {path}",
+    ]
+    many = "\n".join([f"did you mean {path}?", f"there is no {path} here", f"alipes serve {path}"])
+    assert len(fold(many).splitlines()) == 3
