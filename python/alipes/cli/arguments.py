@@ -13,11 +13,11 @@ from alipes.cli.values import Array, array_of, content_array, fitted, json_of, n
 from alipes.client.signature import Signature, TensorSpec
 from alipes.config.nearest import nearest, nearest_first
 
-__all__ = ["Asked", "Reader", "check_options", "described"]
+__all__ = ["Reader", "TypedRequest", "check_options", "described"]
 
 
 @dataclass(slots=True)
-class Asked:
+class TypedRequest:
     """A request as it was typed.
 
     Attributes:
@@ -51,9 +51,9 @@ class Reader:
         """
         self._signature = signature
         self._standard_input = standard_input if standard_input is not None else sys.stdin.buffer.read
-        self._asked = Asked()
+        self._request = TypedRequest()
 
-    def request(self, words: Sequence[str]) -> Asked:
+    def request(self, words: Sequence[str]) -> TypedRequest:
         """The request of `infer`: `INPUT=VALUE` words, or a value alone where the model has one input.
 
         Raises:
@@ -70,7 +70,7 @@ class Reader:
             self._add_word(self._signature.inputs[name], word)
         return self._complete()
 
-    def call(self, words: Sequence[str]) -> Asked:
+    def call(self, words: Sequence[str]) -> TypedRequest:
         """The request of `ask`: values in the order of the inputs, then `INPUT=VALUE` words.
 
         Raises:
@@ -113,7 +113,7 @@ class Reader:
                 self._add_document(json_of(content, word))
             else:
                 spec = self._only_input(word)
-                self._add_array(spec, content_array(spec, content, word, self._asked.notes))
+                self._add_array(spec, content_array(spec, content, word, self._request.notes))
         elif word.lstrip().startswith("{"):
             self._add_document(json_of(word, "what was typed"))
         else:
@@ -143,13 +143,13 @@ class Reader:
                 ) from error
             self._add_array(spec, array)
         outputs = [one["name"] for one in body.get("outputs", ()) if isinstance(one, dict) and "name" in one]
-        self._asked.outputs = outputs or None
-        self._asked.request_id = str(body.get("id", ""))
-        self._asked.parameters = body.get("parameters") or None
+        self._request.outputs = outputs or None
+        self._request.request_id = str(body.get("id", ""))
+        self._request.parameters = body.get("parameters") or None
 
     def _add_word(self, spec: TensorSpec, word: str) -> None:
         if word == "-" or word.startswith("@"):
-            array = content_array(spec, self._content(word), word, self._asked.notes)
+            array = content_array(spec, self._content(word), word, self._request.notes)
         else:
             array = array_of(spec, parsed(spec, word))
         self._add_array(spec, array)
@@ -157,12 +157,12 @@ class Reader:
     def _add_array(self, spec: TensorSpec, array: Array) -> None:
         sent = fitted(spec, array)
         if array.ndim == 0:
-            self._asked.single.add(spec.name)
+            self._request.single.add(spec.name)
         if sent.ndim != array.ndim:
-            self._asked.bare.add(spec.name)
-            given = _shape(array.shape) if array.ndim else "one value"
-            self._asked.notes.append(f"input '{spec.name}' was given as {given} and is sent as {_shape(sent.shape)}")
-        self._asked.inputs[spec.name] = sent
+            self._request.bare.add(spec.name)
+            text = _shape(array.shape) if array.ndim else "one value"
+            self._request.notes.append(f"input '{spec.name}' was given as {text} and is sent as {_shape(sent.shape)}")
+        self._request.inputs[spec.name] = sent
 
     def _content(self, word: str) -> bytes:
         if word == "-":
@@ -187,15 +187,15 @@ class Reader:
             raise UsageFailed(described(self._signature), f"{short(word)} does not say which input it is for")
         return next(iter(self._signature.inputs.values()))
 
-    def _complete(self) -> Asked:
+    def _complete(self) -> TypedRequest:
         signature = self._signature
-        missing = set(signature.required - self._asked.inputs.keys())
-        if not self._asked.inputs:
+        missing = set(signature.required - self._request.inputs.keys())
+        if not self._request.inputs:
             missing = missing or set(signature.inputs)
         if missing:
             names = ", ".join(f"'{name}'" for name in sorted(missing))
             raise UsageFailed(described(signature), f"there is no value for {names}")
-        return self._asked
+        return self._request
 
 
 def described(signature: Signature) -> str:

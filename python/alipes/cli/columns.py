@@ -28,9 +28,9 @@ def print_columns(
         right: Headings of the columns that are aligned at their right ends.
         console: Where to print; standard output by default.
     """
-    kept = [index for index in range(len(headings)) if not rows or any(row[index] for row in rows)]
-    names = [headings[index] for index in kept]
-    cells = [[row[index] for index in kept] for row in rows]
+    shown = [index for index in range(len(headings)) if not rows or any(row[index] for row in rows)]
+    names = [headings[index] for index in shown]
+    cells = [[row[index] for index in shown] for row in rows]
     console = console if console is not None else Console()
     if console.is_terminal:
         _print_table(names, cells, right, console)

@@ -13,7 +13,7 @@ from alipes.cli.connection import Header, Timeout, TlsRoots, Url, connect
 from alipes.cli.failures import perform
 
 if TYPE_CHECKING:
-    from alipes.cli.arguments import Asked
+    from alipes.cli.arguments import TypedRequest
     from alipes.client import Answer, Client
     from alipes.client.signature import Signature
 
@@ -63,10 +63,10 @@ def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
         check_options(words, _options(context))
         with connect(url, header, tls_roots, timeout) as client:
             signature = client.signature(model, version)
-            asked = Reader(signature).request(words)
-            for note in asked.notes:
+            typed = Reader(signature).request(words)
+            for note in typed.notes:
                 print(f"note: {note}", file=sys.stderr)
-            answer = _answer(client, model, version, asked, output)
+            answer = _answer(client, model, version, typed, output)
         if as_json:
             print(as_document(answer, model))
         else:
@@ -106,41 +106,41 @@ def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
         check_options(words, _options(context))
         with connect(url, header, tls_roots, timeout) as client:
             signature = client.signature(function, version)
-            asked = Reader(signature).call(words)
-            answer = _answer(client, function, version, asked, None)
-        print(_value(answer, asked, signature))
+            typed = Reader(signature).call(words)
+            answer = _answer(client, function, version, typed, None)
+        print(_value(answer, typed, signature))
         return 0
 
     return perform(action)
 
 
-def _answer(client: Client, model: str, version: str, asked: Asked, outputs: Sequence[str] | None) -> Answer:
+def _answer(client: Client, model: str, version: str, typed: TypedRequest, outputs: Sequence[str] | None) -> Answer:
     return client.ask(
         model,
-        asked.inputs,
-        outputs=outputs or asked.outputs,
+        typed.inputs,
+        outputs=outputs or typed.outputs,
         version=version,
-        request_id=asked.request_id,
-        parameters=asked.parameters,
+        request_id=typed.request_id,
+        parameters=typed.parameters,
     )
 
 
-def _value(answer: Answer, asked: Asked, signature: Signature) -> str:
+def _value(answer: Answer, typed: TypedRequest, signature: Signature) -> str:
     """The only output, or all of them by name."""
-    values = {name: _one(name, array, asked, signature) for name, array in answer.outputs.items()}
+    values = {name: _one(name, array, typed, signature) for name, array in answer.outputs.items()}
     value = next(iter(values.values())) if len(values) == 1 else values
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _one(name: str, array: Any, asked: Asked, signature: Signature) -> Any:
+def _one(name: str, array: Any, typed: TypedRequest, signature: Signature) -> Any:
     """An output in the form of the arguments: one value for single values, one row for rows."""
     from alipes.cli.answers import plain
 
-    if array.size == 1 and asked.single == asked.inputs.keys():
+    if array.size == 1 and typed.single == typed.inputs.keys():
         return plain(array.reshape(()))
     spec = signature.outputs.get(name)
     is_batch = spec is not None and spec.shape[:1] == (-1,) and len(array) == 1
-    return plain(array[0] if is_batch and asked.bare == asked.inputs.keys() else array)
+    return plain(array[0] if is_batch and typed.bare == typed.inputs.keys() else array)
 
 
 def _options(context: typer.Context) -> list[str]:

@@ -112,7 +112,7 @@ def test_standard_input_may_be_json_or_an_array_of_numpy(infer: Callable[..., Do
     ] * 2
 
 
-def test_a_body_of_the_v2_protocol_is_asked_as_it_stands(infer: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_body_of_the_v2_protocol_is_sent_as_it_stands(infer: Callable[..., Done], tmp_path: Path) -> None:
     tensors = [
         {"name": "WORD", "datatype": "BYTES", "shape": [1], "data": ["ab"]},
         {"name": "N", "datatype": "INT64", "shape": [1], "data": [2]},
@@ -123,12 +123,12 @@ def test_a_body_of_the_v2_protocol_is_asked_as_it_stands(infer: Callable[..., Do
         assert json.loads(done.out) == {"model": "repeat", "version": "1", "id": "seven", "outputs": {"LENGTH": [4]}}
 
 
-def test_text_is_taken_as_it_is_typed(infer: Callable[..., Done]) -> None:
+def test_text_is_sent_as_it_is_typed(infer: Callable[..., Done]) -> None:
     done = infer("repeat", "WORD=it's 1=1 ", "N=1", "--json")
     assert outputs(done) == {"TEXT": ["it's 1=1 "], "LENGTH": [9]}
 
 
-def test_an_output_can_be_asked_for_alone(infer: Callable[..., Done]) -> None:
+def test_one_output_can_be_requested_alone(infer: Callable[..., Done]) -> None:
     done = infer("repeat", "WORD=ab", "N=3", "--output", "TEXT")
     assert done.rows[1:] == [["TEXT", "BYTES", "[1]", "['ababab']"]]
 

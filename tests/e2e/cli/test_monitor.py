@@ -37,7 +37,7 @@ def test_an_address_may_be_that_of_any_endpoint(endpoint: str, server: ServerPro
         assert done.rows[0][0] == "model"
 
 
-def test_an_address_of_http_is_where_models_are_asked_for(server: ServerProcess) -> None:
+def test_an_address_of_http_serves_questions_about_models(server: ServerProcess) -> None:
     metrics = f"--metrics-port={server.metrics.rpartition(':')[2]}"
     done = alipes("monitor", "--url", server.http, metrics, "--model=doubel", "--seconds=0")
     assert done.code == 1
@@ -45,7 +45,7 @@ def test_an_address_of_http_is_where_models_are_asked_for(server: ServerProcess)
     check_readable(done)
 
 
-def test_a_wrong_port_is_said_on_lines_of_its_own(tmp_path: Path) -> None:
+def test_a_wrong_port_has_lines_of_its_own(tmp_path: Path) -> None:
     both = tmp_path / "both"
     with both.open("w") as file:
         command = [sys.executable, "-m", "alipes", "monitor", NOBODY, "--seconds=0"]
@@ -61,7 +61,7 @@ def test_a_wrong_port_is_said_on_lines_of_its_own(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_a_server_that_ends_is_said_on_lines_of_its_own(serve: Serve, repository: Path, tmp_path: Path) -> None:
+def test_a_server_that_ends_has_lines_of_its_own(serve: Serve, repository: Path, tmp_path: Path) -> None:
     add_model(repository, "double")
     server = serve(repository)
     both = tmp_path / "both"
