@@ -20,6 +20,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Not by pathlib: its import takes as long as all that `--version` needs.
     if argv is None and os.path.basename(sys.argv[0]) == "tritonserver":  # noqa: PTH119
         arguments = ["tritonserver", *arguments]
+    if argv is None and (question := os.environ.get("_ALIPES_COMPLETE")):  # a shell, by the script that we gave it
+        from alipes.cli.complete import complete
+
+        return complete(question)
     if arguments in _VERSION:
         import alipes
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from alipes.cli.completion import HELP as COMPLETION_HELP
+from alipes.cli.completion import completion
 from alipes.cli.detached import launch, stop
 from alipes.cli.infer import NUMBERS_FOLLOW, ask, infer
 from alipes.cli.mistakes import show_mistake, unknown_command, usage_mistake
@@ -127,6 +129,7 @@ def explain(context: typer.Context) -> int:
     return explain_values(context.args)
 
 
+app.command(help=COMPLETION_HELP, short_help="Print the script that completes words in bash, zsh or fish.")(completion)
 app.command(short_help="Watch a model read handwritten digits.")(quickstart)
 app.command("explain", short_help="What waits for a model of a running server, and why.")(explain_model)
 app.command(short_help="Watch what running servers do.")(monitor)

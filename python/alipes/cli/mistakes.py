@@ -74,4 +74,5 @@ def usage_mistake(called: str, error: Exception) -> str | None:
 
 def _sentence(error: Any) -> str:
     text = " ".join(str(error.format_message()).split()).rstrip(".").removeprefix("Invalid value for ")
+    text = text.replace(": Value error, ", ": ")
     return re.sub("^'(-[^']*)'", r"\1", text[:1].lower() + text[1:])
