@@ -58,7 +58,7 @@ _FILE: Final = """\
 itself on the command line. A table's name and a key in it are one name. Paths are relative to the file. An unknown key
 ends the start, with its line and the nearest key.
 
-```toml
+```toml alipes.toml
 repository = ["models"]
 port = 9000
 log-format = "JSON"
@@ -68,6 +68,13 @@ control-mode = "poll"     # --model-control-mode
 
 [http]
 max-input-size = 1048576  # --http-max-input-size
+```
+
+```console
+$ alipes config explain --grpc-port 7 | grep -e '--[a-z]*-port '
+│ --http-port ... 9000 ... file alipes.toml │
+│ --grpc-port ... 7 ... flag ...│
+│ --metrics-port ... 9002 ... file alipes.toml │
 ```
 
 Servers that Python starts (`alipes.serve`, `alipes launch`) read no file unless their flags name one.
