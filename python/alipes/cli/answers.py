@@ -7,6 +7,7 @@ import math
 from typing import Any, Final
 
 import numpy as np
+from rich.console import Console
 
 from alipes.cli.columns import print_columns
 from alipes.cli.values import Array
@@ -17,16 +18,26 @@ __all__ = ["as_document", "plain", "print_answer"]
 _WHOLE: Final = 100
 """Elements of an array that are all shown; of a longer one the first and the last."""
 
-_LINE: Final = 60
+_HEADINGS: Final = ("output", "datatype", "shape")
+_GAP: Final = 2
+"""Spaces between two columns."""
+
+_NARROW: Final = 30
+_UNFOLDED: Final = 100_000
+"""Columns for a reader that folds nothing."""
 
 
 def print_answer(answer: Answer, datatypes: dict[str, str]) -> None:
     """Prints the outputs as a table: a row for each."""
-    rows = [
-        (name, datatypes.get(name, ""), f"[{','.join(map(str, array.shape))}]", _text(array))
+    heads = [
+        (name, datatypes.get(name, ""), f"[{','.join(map(str, array.shape))}]")
         for name, array in answer.outputs.items()
     ]
-    print_columns(("output", "datatype", "shape", "value"), rows)
+    widths = [max(map(len, column)) + _GAP for column in zip(_HEADINGS, *heads, strict=False)]
+    console = Console()
+    columns = max(console.width - sum(widths), _NARROW) if console.is_terminal else _UNFOLDED
+    rows = [(*head, _text(array, columns)) for head, array in zip(heads, answer.outputs.values(), strict=True)]
+    print_columns((*_HEADINGS, "value"), rows, console=console)
 
 
 def as_document(answer: Answer, model: str) -> str:
@@ -58,9 +69,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _text(array: Array) -> str:
+def _text(array: Array, columns: int) -> str:
     if array.dtype.kind == "O":
         array = np.vectorize(
             lambda one: one.decode(errors="backslashreplace") if isinstance(one, bytes) else str(one), otypes=[object]
         )(array)
-    return np.array2string(array, threshold=_WHOLE, max_line_width=_LINE)
+    return np.array2string(array, threshold=_WHOLE, max_line_width=columns)

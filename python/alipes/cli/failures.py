@@ -12,7 +12,7 @@ from alipes.errors import AlipesError, ConfigError, TlsError, TransportError, Un
 
 __all__ = ["NOT_RUNNING", "CommandFailed", "UsageFailed", "fold", "perform"]
 
-NOT_RUNNING: Final = "start a server with `alipes serve REPOSITORY`, or say where it is with --url"
+NOT_RUNNING: Final = "start a server with `alipes serve REPOSITORY`, or name one with --url"
 """What to do where nobody answers."""
 
 _COLUMNS: Final = 80

@@ -36,7 +36,7 @@ def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[INPUT=VALUE]...",
+            metavar="INPUT=VALUE",
             show_default=False,
             help="A number, JSON, text, @FILE (.npy, .json; for text any) or - for standard input.",
         ),
@@ -82,7 +82,7 @@ def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ARGUMENT]...",
+            metavar="ARGUMENT",
             show_default=False,
             help="By position, or NAME=VALUE: a number, JSON, text, @FILE or -.",
         ),

@@ -31,7 +31,7 @@ _MODE: Final = "explicit model load / unload is not allowed"
 _NOTHING: Final = "failed to poll from model repository"
 """What a server says of a folder without a model in it, as of one that is not there. Source: Triton."""
 
-Names = Annotated[list[str], typer.Argument(metavar="MODEL...", help="Names of models.")]
+Names = Annotated[list[str], typer.Argument(metavar="MODEL", help="Names of models.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LoadTimeout = Annotated[
     float | None,

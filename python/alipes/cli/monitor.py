@@ -29,7 +29,7 @@ from alipes.monitor.servers import LATEST, Place, agreed, involved
 def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     servers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SERVER]...", show_default=False, help="Names or addresses; see --url."),
+        typer.Argument(metavar="SERVER", show_default=False, help="Names or addresses; see --url."),
     ] = None,
     url: Annotated[
         list[str] | None,

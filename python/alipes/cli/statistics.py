@@ -24,7 +24,7 @@ Document = Mapping[str, Any]
 
 def stats(
     model: Annotated[
-        str, typer.Argument(metavar="[MODEL]", show_default=False, help="One model; all that are loaded by default.")
+        str, typer.Argument(metavar="MODEL", show_default=False, help="One model; all that are loaded by default.")
     ] = "",
     url: Url = None,
     version: Annotated[

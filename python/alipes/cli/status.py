@@ -33,7 +33,7 @@ def status(
     server: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SERVER]",
+            metavar="SERVER",
             show_default=False,
             help=f"The file that `alipes launch` wrote, or an address as --url takes it; {HANDLE} by default.",
         ),

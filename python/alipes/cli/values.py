@@ -136,18 +136,30 @@ def _strings(text: bytes) -> Any:
 def _texts(spec: TensorSpec, value: Any) -> Array:
     array: Array = np.empty((), object)
     if isinstance(value, str | bytes):
-        array[()] = value
+        array[()] = _encoded(spec, value)
         return array
     try:
         array = np.array(value, object)
     except ValueError:
         array = np.empty(0, object)
-    if not array.size or not all(isinstance(one, str) for one in array.flat):
+    if array.size and all(isinstance(one, str) for one in array.flat):
+        array.flat = [_encoded(spec, one) for one in array.flat]
+    else:
         raise CommandFailed(
             f"input '{spec.name}' takes BYTES: write text, or a JSON array of strings",
             f"it was given {short(json.dumps(value))}",
         )
     return array
+
+
+def _encoded(spec: TensorSpec, text: str | bytes) -> bytes:
+    """The bytes of a text; what a shell was given as bytes that are no UTF-8 stays those bytes."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        raise CommandFailed(f"input '{spec.name}' takes text that UTF-8 can write", str(error)) from error
 
 
 def _cast(spec: TensorSpec, array: Array, notes: list[str] | None) -> Array:

@@ -26,11 +26,11 @@ class TritonPythonModel:
 
     def answer(self, request):
         word, number = (pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in ("WORD", "N"))
-        text = word[0].decode() * int(number[0])
+        text = word[0] * int(number[0])
         if not text:
             return pb_utils.InferenceResponse(error=pb_utils.TritonError("nothing was asked for"))
         tensors = [
-            pb_utils.Tensor("TEXT", numpy.array([text.encode()], object)),
+            pb_utils.Tensor("TEXT", numpy.array([text], object)),
             pb_utils.Tensor("LENGTH", numpy.array([len(text)], numpy.int64)),
         ]
         return pb_utils.InferenceResponse(tensors)
@@ -128,6 +128,12 @@ def test_text_is_sent_as_it_is_typed(infer: Callable[..., Done]) -> None:
     assert outputs(done) == {"TEXT": ["it's 1=1 "], "LENGTH": [9]}
 
 
+def test_bytes_that_are_no_text_stay_what_they_are(infer: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "word").write_bytes(b"\xff\n")
+    assert outputs(infer("repeat", "WORD=a\udcff", "N=1", "--output=LENGTH", "--json")) == {"LENGTH": [2]}
+    assert outputs(infer("repeat", "WORD=@word", "N=1", "--json")) == {"TEXT": ["\\xff\n"], "LENGTH": [2]}
+
+
 def test_one_output_can_be_requested_alone(infer: Callable[..., Done]) -> None:
     done = infer("repeat", "WORD=ab", "N=3", "--output", "TEXT")
     assert done.rows[1:] == [["TEXT", "BYTES", "[1]", "['ababab']"]]
@@ -170,6 +176,8 @@ def test_ask_takes_arguments_by_position_and_by_name(ask: Callable[..., Done]) -
         ("repeat", ["WORD=a", "N=1.5"], 1, "takes INT64"),
         ("repeat", ["WORD=a", "N=many"], 1, "write a number"),
         ("repeat", ["WORD=a", "N=0"], 1, "nothing was asked for"),
+        ("repeat", ['WORD=["\\ud800"]', "N=1"], 1, "text that UTF-8 can write"),
+        ("repeat", ["WORD=[1]", "N=1"], 1, "a JSON array of strings"),
         ("double", ["1", "2", "3"], 1, "takes the shape [-1,2]"),
         ("double", ["[[1, 2], [3]]"], 1, "make all rows equally long"),
         ("double", ["@absent.npy"], 1, "absent.npy: No such file"),

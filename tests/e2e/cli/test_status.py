@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,6 +46,17 @@ def test_a_server_tells_its_version_and_its_models(server: ServerProcess) -> Non
         assert done.code == 0
         assert (first[1:], version[0]) == (["is", "ready"], "version")
         assert table == [["model", "version", "state"], ["double", "1", "READY"]]
+
+
+def test_a_unix_socket_is_an_address_too(serve: Serve, models: Path, tmp_path: Path) -> None:
+    sockets = tmp_path.relative_to(tmp_path.parents[2])  # a path of a socket has 107 bytes at most
+    with contextlib.chdir(tmp_path.parents[2]):
+        serve(models, f"--http-address=unix:{sockets}/http", f"--grpc-address=unix:{sockets}/grpc")
+        for url in (f"unix:{sockets}/grpc", f"http://unix:{sockets}/http", f"grpc://unix:{sockets}/grpc"):
+            done = alipes("status", "--url", url)
+            assert (done.code, done.rows[0][-2:]) == (0, ["is", "ready"])
+        done = alipes("explain", "double", "--url", f"http://unix:{sockets}/http")
+        assert (done.code, "HTTP port" in done.err) == (1, True)
 
 
 def test_the_address_may_stand_alone(server: ServerProcess) -> None:
