@@ -13,15 +13,11 @@ import typer
 
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
-from alipes.cli.detached import launch, stop
-from alipes.cli.infer import NUMBERS_FOLLOW, ask, infer
+from alipes.cli.detached import launch, status, stop
 from alipes.cli.mistakes import show_mistake, unknown_command, usage_mistake
-from alipes.cli.models import models_app
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
-from alipes.cli.repositories import repo_app
-from alipes.cli.statistics import stats
-from alipes.cli.status import status
+from alipes.cli.verbs import add_verbs
 from alipes.cli.waiting import explain_model
 
 USAGE_ERROR = 2
@@ -46,8 +42,6 @@ app = typer.Typer(
 )
 config_app = typer.Typer(help="Show the configuration of the server and of models.")
 app.add_typer(config_app, name="config")
-app.add_typer(models_app, name="models")
-app.add_typer(repo_app, name="repo")
 
 # Arguments that are Triton's flags and go to the flag parser as they are.
 FLAGS_FOLLOW = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -121,6 +115,9 @@ def version() -> None:
     typer.echo(f"alipes {alipes.__version__}")
 
 
+add_verbs(app)
+
+
 @config_app.command(context_settings=FLAGS_FOLLOW)
 def explain(context: typer.Context) -> int:
     """Print the values of the server, or of a model's folder, with where each comes from."""
@@ -139,6 +136,3 @@ app.command(
 )(launch)
 app.command(short_help="Tell whether a launched server is ready, and where.")(status)
 app.command(short_help="Stop a launched server.")(stop)
-app.command(context_settings=NUMBERS_FOLLOW, short_help="Send a model inputs and print its outputs.")(infer)
-app.command(context_settings=NUMBERS_FOLLOW, short_help="Call a function that is served, and print its value.")(ask)
-app.command(short_help="Requests, failures, times and batch sizes of models.")(stats)

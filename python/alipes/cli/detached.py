@@ -1,4 +1,4 @@
-"""`alipes launch` and `stop`: servers that outlive the terminal they were started in."""
+"""`alipes launch`, `status` and `stop`: servers that outlive the terminal they were started in."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Annotated
 
 import typer
 
+from alipes.cli.status import show, status
 from alipes.errors import AlipesError
 from alipes.serve.detached import Detached, attach
 from alipes.serve.detached import launch as launch_server
+
+__all__ = ["launch", "status", "stop"]
 
 HandleFile = Annotated[Path, typer.Argument(metavar="HANDLE", help="The file that `alipes launch` wrote.")]
 
@@ -33,19 +36,6 @@ def launch(
 def stop(handle: HandleFile = Path("alipes-server.json")) -> int:
     """Stop the server of a handle, after what it is doing."""
     return _report(lambda: attach(handle), _stop)
-
-
-def show(server: Detached) -> int:
-    """Prints where a server is and whether it is ready; returns the exit code that says so."""
-    state = server.status()
-    print(f"{server.name} (process {server.pid}) is {state}")
-    for endpoint in ("http", "grpc", "metrics"):
-        try:
-            print(f"  {endpoint:8}{getattr(server, endpoint)}")
-        except AlipesError:  # its flags close this endpoint
-            continue
-    print(f"  {'log':8}{server.log_path}")
-    return 0 if state == "ready" else 1
 
 
 def _stop(server: Detached) -> int:

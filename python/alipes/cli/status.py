@@ -13,15 +13,15 @@ import typer
 
 from alipes.cli.columns import print_columns
 from alipes.cli.connection import HANDLE, Header, TlsRoots, Url, connect, endpoint_of, launched, read_headers
-from alipes.cli.detached import show
 from alipes.cli.failures import UsageFailed, perform
 from alipes.cli.models import HEADINGS, entry_document, index_rows
+from alipes.errors import AlipesError
 
 if TYPE_CHECKING:
     from alipes.client import Client
     from alipes.serve.detached import Detached
 
-__all__ = ["status"]
+__all__ = ["show", "status"]
 
 _TIMEOUT_S: Final = 5.0
 
@@ -60,6 +60,19 @@ def status(
             return 1
 
     return perform(action)
+
+
+def show(server: Detached) -> int:
+    """Prints where a server is and whether it is ready; returns the exit code that says so."""
+    state = server.status()
+    print(f"{server.name} (process {server.pid}) is {state}")
+    for endpoint in ("http", "grpc", "metrics"):
+        try:
+            print(f"  {endpoint:8}{getattr(server, endpoint)}")
+        except AlipesError:  # its flags close this endpoint
+            continue
+    print(f"  {'log':8}{server.log_path}")
+    return 0 if state == "ready" else 1
 
 
 def _find(server: str | None, url: str | None) -> tuple[Detached | None, str | None]:
