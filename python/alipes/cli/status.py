@@ -29,6 +29,11 @@ _OURS: Final = "alipes/"
 """What our own servers begin the header `Server` with."""
 
 
+def _handles(incomplete: str) -> list[str]:
+    """The files that may be handles, for the completion of a shell."""
+    return [str(path) for path in sorted(Path().glob("*.json")) if path.name.startswith(incomplete)]
+
+
 def status(
     server: Annotated[
         str | None,
@@ -36,6 +41,7 @@ def status(
             metavar="SERVER",
             show_default=False,
             help=f"The file that `alipes launch` wrote, or an address as --url takes it; {HANDLE} by default.",
+            autocompletion=_handles,
         ),
     ] = None,
     url: Url = None,
