@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import time
-from typing import Final, Literal, TextIO
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, TextIO
 
 from alipes.config.options import LogOptions
 from alipes.disclosure import readable
@@ -29,8 +31,14 @@ _WORDS = {logging.DEBUG: "verbose", logging.INFO: "info", logging.WARNING: "warn
 # What a record may carry besides its message: fields of their own in JSON, part of the message elsewhere.
 SUBJECTS: Final = ("model", "version", "instance", "request_id")
 
+# The attribute of a record with further fields of its document; elsewhere the message says the same.
+FIELDS: Final = "fields"
+
 # The attribute of a record that is written whatever the levels are by now: they let it through when it was made.
 DECIDED: Final = "decided"
+
+# What JSON leaves as it is although a terminal obeys it: further controls, ends of lines, and turns of direction.
+_UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 # Most characters of a message: what a client sends may stand in it, and a long traceback has a tenth of that.
 LONGEST_MESSAGE: Final = 64 * 1024
@@ -58,27 +66,32 @@ class LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line without its end. Quotes and line breaks in the message are escaped: one message stays one line."""
         table = getattr(record, "table", None)
-        text = f"\n{table}\n" if table is not None else json.dumps(_message(self, record), ensure_ascii=False)
+        text = f"\n{table}\n" if table is not None else _json(_message(self, record))
         start = self._time(record.created, _LETTERS.get(record.levelno, "I"))
         return f"{start} {record.process} {record.filename}:{record.lineno}] {text}"
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes one record as one JSON document on one line."""
+    """Writes one record as one JSON document on one line; a table as one such line for each of its rows."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line without its end; what the record is about stands in fields of its own."""
-        table = getattr(record, "table", None)
+        """The lines without the last end; what the record is about stands in fields of its own."""
+        rows: Sequence[Mapping[str, Any]] | None = getattr(record, "rows", None)
+        if rows is not None:
+            return "\n".join(self._document(record, row) for row in rows)
+        subjects = {subject: getattr(record, subject) for subject in SUBJECTS if hasattr(record, subject)}
+        return self._document(record, {"message": _message(self, record), **subjects, **getattr(record, FIELDS, {})})
+
+    def _document(self, record: logging.LogRecord, says: Mapping[str, Any]) -> str:
         document = {
             "time": f"{_seconds(record.created)}.{_micros(record.created):06}Z",
             "level": _WORDS.get(record.levelno, "error"),
             "pid": record.process,
             "file": record.filename,
             "line": record.lineno,
-            "message": table if table is not None else _message(self, record),
+            **says,
         }
-        document |= {subject: getattr(record, subject) for subject in SUBJECTS if hasattr(record, subject)}
-        return json.dumps(document, ensure_ascii=False)
+        return _json(document)
 
 
 def configure(options: LogOptions) -> None:
@@ -116,9 +129,15 @@ def reopen() -> None:
             handler.reopen()
 
 
-def log_table(table: str) -> None:
-    """Writes a table of text as one informative record."""
-    log.info("", extra={"table": table}, stacklevel=2)
+def log_table(table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes a table as one informative record.
+
+    Args:
+        table: The table as text.
+        rows: What a log of documents has in its place: the fields of one document for each row, with its ``message``.
+            At least one.
+    """
+    log.info("", extra={"table": table, "rows": rows}, stacklevel=2)
 
 
 class _Switches(logging.Filter):
@@ -162,6 +181,11 @@ def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     if len(text) > LONGEST_MESSAGE:
         text = f"{text[:LONGEST_MESSAGE]}... ({len(text)} characters in all)"
     return readable(text)
+
+
+def _json(document: object) -> str:
+    """The document on one line, also for readers that end a line at more than a line feed, and in its own order."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(document, ensure_ascii=False))
 
 
 def _default_time(created: float, letter: str) -> str:

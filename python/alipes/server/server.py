@@ -30,7 +30,7 @@ from alipes.server.memory_shares import MemoryWatch
 from alipes.server.planner import Planner
 from alipes.server.pump import LogPump
 from alipes.server.refresher import Refresher
-from alipes.server.table import HEADINGS, model_rows, print_table, text_table
+from alipes.server.table import HEADINGS, model_documents, model_rows, print_table, text_table
 from alipes.server.watcher import Watcher
 
 ALL_MODELS = "*"
@@ -224,10 +224,11 @@ class InProcessServer:
 
     def _show_models(self) -> None:
         entries = self._index.touched()
-        if sys.stderr.isatty() and not self._options.log.file:
+        log = self._options.log
+        if sys.stderr.isatty() and not log.file and log.format != "JSON":
             print_table(entries)
         else:
-            log_table(text_table(HEADINGS, model_rows(entries)))
+            log_table(text_table(HEADINGS, model_rows(entries)), model_documents(entries))
 
 
 def _open(options: RepositoryOptions) -> Repository:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from alipes.types import IndexEntry
 
@@ -14,9 +15,14 @@ def model_rows(entries: Iterable[IndexEntry]) -> list[tuple[str, str, str]]:
     return [(entry.name, entry.version or "-", _status(entry)) for entry in entries]
 
 
+def model_documents(entries: Iterable[IndexEntry]) -> list[dict[str, Any]]:
+    """What a log of documents has in the place of the table: one for each model version, or one that there is none."""
+    return [_document(entry) for entry in entries] or [{"message": "no model was loaded"}]
+
+
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in plain characters, as Triton logs it. Costs no import: a server without terminal starts with it."""
-    rows = [[_visible(cell) for cell in row] for row in rows]
+    rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(headings, *rows, strict=True)]
     rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
     lines = [rule, _line(headings, widths), rule]
@@ -40,6 +46,13 @@ def print_table(entries: Iterable[IndexEntry]) -> None:
     Console(stderr=True).print(table)
 
 
+def _document(entry: IndexEntry) -> dict[str, Any]:
+    version = f" version {entry.version}" if entry.version else ""
+    fields = {"model": entry.name, "version": entry.version, "state": str(entry.state or ""), "reason": entry.reason}
+    message = f"model '{entry.name}'{version} is {_status(entry) or 'not loaded'}"
+    return {"message": message, **{name: value for name, value in fields.items() if value}}
+
+
 def _status(entry: IndexEntry) -> str:
     state = str(entry.state or "")
     return f"{state}: {' '.join(entry.reason.split())}" if entry.reason else state
@@ -53,9 +66,9 @@ def _plain(text: str) -> str:
     """Text that rich does not read as markup."""
     from rich.markup import escape
 
-    return escape(_visible(text))
+    return escape(visible(text))
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """The text on one line: what a terminal would not print as a character, such as a line end, is spelled out."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

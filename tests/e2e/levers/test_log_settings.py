@@ -98,7 +98,8 @@ def test_a_log_that_starts_in_json_holds_nothing_but_documents(repository: Path,
     assert server.stop() == 0
     documents = [json.loads(line) for line in server.output.splitlines()]
     assert {"level", "time", "message"} <= documents[0].keys()
-    assert any("| talker" in document["message"] for document in documents)
+    assert any(document.get("state") == "READY" and document["model"] == "talker" for document in documents)
+    assert not any("| talker" in document["message"] for document in documents)
 
 
 def test_clients_cannot_move_the_log(server: ServerProcess) -> None:

@@ -60,15 +60,27 @@ def test_json_line_is_a_document_with_the_time_in_microseconds(file: Path) -> No
     }
 
 
-def test_in_json_a_table_and_a_traceback_stay_on_the_line(file: Path) -> None:
+def test_in_json_a_table_is_a_document_for_each_row(file: Path) -> None:
     configure(options(file, format="JSON"))
-    log_table("+--+\n|  |\n+--+")
+    log_table("+--+\n|  |\n+--+", [{"message": "m is READY", "model": "m"}, {"message": "x", "reason": "a\nb"}])
+    first, second = (json.loads(line) for line in file.read_text().splitlines())
+    assert (first["message"], first["model"], first["level"]) == ("m is READY", "m", "info")
+    assert (second["message"], second["reason"]) == ("x", "a\nb")
+
+
+def test_in_json_a_record_has_further_fields(file: Path) -> None:
+    configure(options(file, format="JSON"))
+    log.info("over", extra={"fields": {"status": 200}})
+    assert json.loads(file.read_text())["status"] == 200
+
+
+def test_in_json_a_traceback_stays_on_the_line(file: Path) -> None:
+    configure(options(file, format="JSON"))
     try:
         raise ValueError("inner")
     except ValueError:
         log.exception("it failed")
-    table, traceback = (json.loads(line) for line in file.read_text().splitlines())
-    assert table["message"] == "+--+\n|  |\n+--+"
+    (traceback,) = (json.loads(line) for line in file.read_text().splitlines())
     assert (traceback["level"], "ValueError: inner" in traceback["message"]) == ("error", True)
 
 
@@ -124,7 +136,7 @@ def test_each_level_has_its_own_switch(file: Path, changes: dict[str, object], s
 
 def test_a_table_follows_its_line_as_it_is(file: Path) -> None:
     configure(options(file))
-    log_table('+--+\n| "|\n+--+')
+    log_table('+--+\n| "|\n+--+', [])
     first, *rest = file.read_text().splitlines()
     assert first.endswith("] ")
     assert rest == ["+--+", '| "|', "+--+", ""]

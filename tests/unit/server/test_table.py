@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alipes.server.table import HEADINGS, model_rows, text_table
+from alipes.server.table import HEADINGS, model_documents, model_rows, text_table
 from alipes.types import IndexEntry, ModelState
 
 
@@ -33,3 +33,20 @@ def test_line_ends_and_escapes_of_a_name_stay_in_its_cell() -> None:
         r"| two\nlines \x1b[31mé | 1       | READY  |",
         "+----------------------+---------+--------+",
     ]
+
+
+def test_a_log_of_documents_has_one_for_each_model_version() -> None:
+    entries = [
+        IndexEntry("mlp", "12", ModelState.READY),
+        IndexEntry("x", "", ModelState.UNAVAILABLE, "no\nbackend"),
+    ]
+    assert model_documents(entries) == [
+        {"message": "model 'mlp' version 12 is READY", "model": "mlp", "version": "12", "state": "READY"},
+        {
+            "message": "model 'x' is UNAVAILABLE: no backend",
+            "model": "x",
+            "state": "UNAVAILABLE",
+            "reason": "no\nbackend",
+        },
+    ]
+    assert model_documents([]) == [{"message": "no model was loaded"}]
