@@ -13,10 +13,13 @@ use alipes_net::restricted::Group;
 use alipes_protocol::{Code, InferError};
 use alipes_request::inflight::{stopping, unfinished};
 use alipes_service::Service;
+use alipes_service::request_id::RequestId;
+use alipes_stats::access::Spoken;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
+use super::infer::Caller;
 use super::response::ResponseBody;
 use super::{methods, status};
 
@@ -45,24 +48,39 @@ impl Protocol for GrpcProtocol {
 
 /// Serves a connection until the client leaves or, once the network drains, until the calls that are in have ended.
 pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol>, shutdown: Shutdown) {
+    let peer = transport.peer();
     let (transport, watchdog) = grpc.policy.watch_http2(transport);
     let activity = Arc::clone(transport.activity());
     let builder = http2::builder(&grpc.policy, &activity);
     // Streams end when their requests have; no client would do it for them.
     let draining = shutdown.clone();
     let calls = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let call = activity.begin();
+        let mut call = activity.begin();
+        if let Some(record) = grpc.service.record(Spoken::Grpc, request.method().as_str(), request.uri().path(), peer) {
+            call.record_in(record);
+        }
+        let caller = Caller { request_id: RequestId::of(request.headers()), record: call.record().cloned() };
+        let request_id = caller.request_id.clone();
         let request = request.map(|body| RequestBody::new(body, grpc.policy.timeouts.stall));
         let (method, headers) = (request.uri().path(), request.headers());
         let answer = match refuse(&grpc.policy, method, headers, call.ending().is_refusing()) {
-            None => Ok(methods::answer(&grpc.service, &draining, request)),
+            None => Ok(methods::answer(&grpc.service, &draining, request, caller)),
             Some(refused) => Err(refused),
         };
         async move {
-            let response = match answer {
+            let mut response = match answer {
                 Ok(answer) => drive_call(&call, answer).await.unwrap_or_else(|| status::refusal(&unfinished())),
                 Err(refused) => *refused,
             };
+            if let Some(request_id) = request_id {
+                request_id.return_in(response.headers_mut());
+            }
+            if let Some(record) = call.record() {
+                match response.status() {
+                    StatusCode::OK => record.ended(response.headers()),
+                    _ => record.not_understood(),
+                }
+            }
             Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))
         }
     });

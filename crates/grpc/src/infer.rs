@@ -1,9 +1,13 @@
 //! `ModelInfer`: one inference request over gRPC.
 
+use std::sync::Arc;
+
 use alipes_net::connection::RequestBody;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::{InferError, Parameter};
 use alipes_service::Service;
+use alipes_service::request_id::RequestId;
+use alipes_stats::access::AccessRecord;
 use alipes_stats::turn::note_request;
 use http::HeaderMap;
 
@@ -22,6 +26,29 @@ const ENDPOINT: &str = "ModelInfer RPC";
 /// Metadata of a call that the model is to see.
 pub(super) type Forwarded = Vec<(String, Parameter)>;
 
+/// What a call brings beside its message.
+#[derive(Default)]
+pub(super) struct Caller {
+    /// The id of its metadata.
+    pub(super) request_id: Option<RequestId>,
+    /// Its record, where the log is verbose.
+    pub(super) record: Option<Arc<AccessRecord>>,
+}
+
+impl Caller {
+    /// The id of the metadata; empty where it brought none.
+    fn request_id(&self) -> &str {
+        self.request_id.as_ref().map_or("", RequestId::as_str)
+    }
+
+    /// The call is about this model.
+    pub(super) fn names(&self, model: &str, id: &str) {
+        if let Some(record) = &self.record {
+            record.names(model, id);
+        }
+    }
+}
+
 /// # Errors
 ///
 /// Metadata under a name that belongs to the protocol.
@@ -36,6 +63,7 @@ pub(super) async fn model_infer(
     head: Head,
     forwarded: Forwarded,
     entry: Option<Box<Entry>>,
+    caller: Caller,
     body: RequestBody,
 ) -> Result<ResponseBody, InferError> {
     let read = read_message(body, Inference(service), head.receiving).await;
@@ -43,14 +71,18 @@ pub(super) async fn model_infer(
         Ok(message) => parse_inference(message, service).await,
         Err(error) => Err(error),
     };
-    let message = read.inspect_err(|error| service.log_refusal("", "", "", error))?;
+    let message = read.inspect_err(|error| service.log_refusal("", "", caller.request_id(), error))?;
     let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message.request;
+    let id = if id.is_empty() { caller.request_id() } else { id };
     note_request(METHOD, name);
+    caller.names(name, id);
     let trace = entry.and_then(|mut entry| entry.draw(service, name));
     let model = service.lookup_unary(name, version, ENDPOINT);
     let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;
     let decoded = message.decode(&service.regions, &service.budget, service.config.triton_release);
-    let (mut request, held) = decoded.inspect_err(|error| service.log_refusal(&model.name, "", "", error))?;
+    let (mut request, held) =
+        decoded.inspect_err(|error| service.log_refusal(&model.name, "", caller.request_id(), error))?;
+    RequestId::name(caller.request_id.as_ref(), &mut request.id);
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);
     let response = service.infer(&model, request, held).await?;

@@ -16,7 +16,7 @@ use http::{Request, Response, StatusCode};
 
 use super::compression::{GRPC_ACCEPT_ENCODING, OFFERED};
 use super::head::Head;
-use super::infer::Forwarded;
+use super::infer::{Caller, Forwarded};
 use super::layout::Plain;
 use super::message::read_message;
 use super::reflection::ReflectionBody;
@@ -129,22 +129,23 @@ pub(super) fn answer(
     service: &Arc<Service>,
     draining: &Shutdown,
     request: Request<RequestBody>,
+    caller: Caller,
 ) -> impl Future<Output = Response<ResponseBody>> + use<> {
     let found = find(request.uri().path());
     let name = found.as_ref().map_or("a refused call", |(path, _)| path);
     note_request(name, "");
-    let start = start(service, draining, request, found.map(|(_, method)| *method));
+    let start = start(service, draining, request, found.map(|(_, method)| *method), caller);
     async move {
         // Once more, since another task goes on from here.
         note_request(name, "");
         match start {
             Start::Over(response) => *response,
-            Start::Infer(service, head, forwarded, entry, body) => {
+            Start::Infer(service, head, forwarded, entry, caller, body) => {
                 respond(match head.deadline {
-                    None => infer::model_infer(&service, head, forwarded, entry, body).await,
+                    None => infer::model_infer(&service, head, forwarded, entry, caller, body).await,
                     // Boxed, so that calls without a deadline do not carry its timer along.
                     Some(deadline) => {
-                        let answer = infer::model_infer(&service, head, forwarded, entry, body);
+                        let answer = infer::model_infer(&service, head, forwarded, entry, caller, body);
                         Box::pin(deadline::within(deadline, answer)).await
                     }
                 })
@@ -179,7 +180,7 @@ enum Start {
     // Boxed, since it is rare: every call carries this value about.
     Over(Box<Response<ResponseBody>>),
     /// They need their message.
-    Infer(Arc<Service>, Head, Forwarded, Option<Box<Entry>>, RequestBody),
+    Infer(Arc<Service>, Head, Forwarded, Option<Box<Entry>>, Caller, RequestBody),
     Control(Arc<Service>, Control, Head, RequestBody),
     Watch(Arc<Service>, Shutdown, Head, RequestBody),
 }
@@ -189,6 +190,7 @@ fn start(
     draining: &Shutdown,
     request: Request<RequestBody>,
     method: Result<Method, InferError>,
+    caller: Caller,
 ) -> Start {
     let over = |response| Start::Over(Box::new(response));
     if !is_grpc(&request) {
@@ -203,7 +205,7 @@ fn start(
         Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
             Ok(forwarded) => {
                 let entry = Entry::new(service, request.headers());
-                Start::Infer(Arc::clone(service), head, forwarded, entry, request.into_body())
+                Start::Infer(Arc::clone(service), head, forwarded, entry, caller, request.into_body())
             }
             Err(error) => over(status::refusal(&error)),
         },
@@ -215,6 +217,7 @@ fn start(
                 Arc::clone(service),
                 &parts.headers,
                 head,
+                caller,
                 body.without_stall_timeout(),
                 draining.clone(),
             ) {

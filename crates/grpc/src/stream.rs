@@ -29,7 +29,7 @@ use tokio::time::{self, Sleep};
 
 use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
 use super::head::Head;
-use super::infer::{Forwarded, forwarded};
+use super::infer::{Caller, Forwarded, forwarded};
 use super::layout::Inference;
 use super::message::{
     Message, Messages, PREFIX_BYTES, Parsed, Receiving, is_read_at_once, parse_beside, parse_now, within_message,
@@ -58,6 +58,7 @@ pub(super) struct StreamBody {
     outgoing: Outgoing,
     strict_errors: bool,
     forwarded: Forwarded,
+    caller: Caller,
     entry: Option<Box<Entry>>,
     reading: Reading,
     receiving: Receiving,
@@ -103,6 +104,7 @@ impl StreamBody {
         service: Arc<Service>,
         headers: &HeaderMap,
         head: Head,
+        caller: Caller,
         incoming: RequestBody,
         draining: Shutdown,
     ) -> Result<StreamBody, InferError> {
@@ -112,6 +114,7 @@ impl StreamBody {
             messages: Messages::new(Inference(Arc::clone(&service)), head.receiving),
             entry: Entry::new(&service, headers),
             service,
+            caller,
             incoming,
             outgoing: Outgoing { press: head.press, ..Outgoing::default() },
             strict_errors: headers.get(STRICT_ERRORS).is_some_and(|value| value == "true"),
@@ -269,6 +272,8 @@ impl StreamBody {
     fn submit(&mut self, message: Parsed) {
         let request = &message.request;
         note_request(METHOD, &request.model_name);
+        // The id of the metadata is the stream's: its requests are told apart by their own.
+        self.caller.names(&request.model_name, "");
         let id = CompactString::from(request.id.as_str());
         let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &request.model_name));
         match self.service.lookup(&request.model_name, &request.model_version) {

@@ -1,6 +1,7 @@
 //! One HTTP connection, from its first byte to its last response.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ use alipes_net::protocol::{Protocol, Serving};
 use alipes_protocol::limits;
 use alipes_request::inflight::unfinished;
 use alipes_service::Service;
+use alipes_service::request_id::RequestId;
+use alipes_stats::access::Spoken;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -21,21 +24,26 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::dispatch::handle;
+use super::caller::Caller;
+use super::cors::Cors;
+use super::dispatch::{handle, without_body};
 use super::head;
 use super::prior_knowledge::has_prior_knowledge;
 use super::response::{self, ResponseBody};
+use super::route::Route;
 
 /// The HTTP listener's protocol: its policy, and the service behind it.
 pub struct HttpProtocol {
     pub(super) service: Arc<Service>,
     pub(super) policy: ListenerPolicy,
+    cors: Option<Cors>,
 }
 
 impl HttpProtocol {
     /// HTTP in front of a service, as its configuration says.
     pub fn new(service: Arc<Service>) -> HttpProtocol {
-        HttpProtocol { policy: ListenerPolicy::new(ListenerKind::Http, &service.config), service }
+        let policy = ListenerPolicy::new(ListenerKind::Http, &service.config);
+        HttpProtocol { policy, cors: Cors::new(&service.config), service }
     }
 }
 
@@ -79,11 +87,12 @@ async fn within<T>(policy: &ListenerPolicy, future: impl Future<Output = T>) -> 
 
 async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, shutdown: Shutdown) {
     let spelling = http.service.config.http_header_forward_pattern.is_some().then(Spelling::default);
-    let transport = transport.with_spelling(spelling.clone());
+    let (peer, transport) = (transport.peer(), transport.with_spelling(spelling.clone()));
     let (activity, watchdog) = (Arc::clone(transport.activity()), http.policy.watch_http1(&transport));
     let (builder, counts) = (builder(&http.policy), Arc::clone(&activity));
     let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (http, call, spelling) = (Arc::clone(&http), activity.begin(), spelling.clone());
+        let (http, mut call, spelling) = (Arc::clone(&http), activity.begin(), spelling.clone());
+        record(&http.service, &mut call, &request, peer);
         async move {
             let request = request.map(|body| RequestBody::new(body, http.policy.timeouts.stall).with_counted_chunks());
             let mut response = match head::check(request.version(), request.headers()) {
@@ -93,6 +102,7 @@ async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, shutdo
             if call.ending().is_announced() {
                 response::announce_close(&mut response);
             }
+            note_status(&call, &response);
             Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call)))
         }
     });
@@ -114,16 +124,64 @@ async fn answer(
     request: Request<RequestBody>,
     spelling: Option<&Spelling>,
 ) -> Response<ResponseBody> {
-    let answer = handle(http, request, spelling, call.ending().is_refusing());
-    drive_call(call, answer).await.unwrap_or_else(|| response::error(&unfinished()))
+    let Some(cors) = &http.cors else { return answer_named(http, call, request, spelling).await };
+    // Boxed, so that the calls of a server without it do not carry its values along.
+    Box::pin(async move {
+        let grant = cors.grant(request.headers());
+        let mut response = match cors.preflight(&request) {
+            Some(response) => without_body(response, request.into_body()),
+            None => answer_named(http, call, request, spelling).await,
+        };
+        grant.add_to(response.headers_mut());
+        response
+    })
+    .await
+}
+
+/// The answer, with the id that the head brought.
+#[inline]
+async fn answer_named(
+    http: &HttpProtocol,
+    call: &Call,
+    request: Request<RequestBody>,
+    spelling: Option<&Spelling>,
+) -> Response<ResponseBody> {
+    let request_id = RequestId::of(request.headers());
+    let caller = Caller::new(call, spelling, request_id.as_ref());
+    let answer = handle(http, request, caller, call.ending().is_refusing());
+    let mut response = drive_call(call, answer).await.unwrap_or_else(|| response::error(&unfinished()));
+    if let Some(id) = request_id {
+        id.return_in(response.headers_mut());
+    }
+    response
+}
+
+/// Has a verbose log say how a call ends; else one look at a flag.
+#[inline]
+pub fn record<B>(service: &Service, call: &mut Call, request: &Request<B>, peer: Option<IpAddr>) {
+    let (method, path) = (request.method(), request.uri().path());
+    if let Some(record) = service.record(Spoken::Http, method.as_str(), path, peer) {
+        record.names(Route::of(method, path).model(), "");
+        call.record_in(record);
+    }
+}
+
+/// Has the record of a call know how it is answered.
+#[inline]
+pub fn note_status(call: &Call, response: &Response<ResponseBody>) {
+    if let Some(record) = call.record() {
+        record.answered(response.status().as_u16());
+    }
 }
 
 async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, shutdown: Shutdown) {
+    let peer = transport.peer();
     let (transport, watchdog) = http.policy.watch_http2(transport);
     let activity = Arc::clone(transport.activity());
     let builder = http2::builder(&http.policy, &activity);
     let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let (http, call) = (Arc::clone(&http), activity.begin());
+        let (http, mut call) = (Arc::clone(&http), activity.begin());
+        record(&http.service, &mut call, &request, peer);
         async move {
             let response = if request.headers().len() > http.policy.limits.max_header_count {
                 response::too_many_headers()
@@ -131,6 +189,7 @@ async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, shutdo
                 let request = request.map(|body| RequestBody::new(body, http.policy.timeouts.stall));
                 answer(&http, &call, request, None).await
             };
+            note_status(&call, &response);
             Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))
         }
     });

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use alipes_net::connection::{RequestBody, Spelling};
+use alipes_net::connection::RequestBody;
 use alipes_net::restricted::Restrictions;
 use alipes_request::inflight::stopping;
 use alipes_service::Service;
 use alipes_stats::turn::note_request;
 use hyper::{Request, Response};
 
+use super::caller::Caller;
 use super::connection::HttpProtocol;
+use super::page;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction, Route};
 use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
@@ -18,7 +20,7 @@ use super::{body, control, generate, infer, logging, sequences, shared_memory, s
 pub async fn handle(
     http: &HttpProtocol,
     request: Request<RequestBody>,
-    spelling: Option<&Spelling>,
+    caller: Caller<'_>,
     refusing: bool,
 ) -> Response<ResponseBody> {
     if let Some(header) = missing_header(&http.policy.restrictions, &request) {
@@ -27,7 +29,7 @@ pub async fn handle(
     if refusing && is_refused_at_stop(&request) {
         return without_body(response::error(&stopping()), request.into_body());
     }
-    answer(&http.service, request, spelling).await
+    answer(&http.service, request, caller).await
 }
 
 /// The header that a request lacks in a restricted group.
@@ -36,8 +38,13 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestB
     if restrictions.is_empty() {
         return None;
     }
-    let path = request.uri().path();
-    restrictions.missing_header(Route::of(request.method(), path).group(path)?, request.headers())
+    let (path, headers) = (request.uri().path(), request.headers());
+    match Route::of(request.method(), path) {
+        Route::Page if page::is_wanted(headers) => {
+            page::GROUPS.into_iter().find_map(|group| restrictions.missing_header(group, headers))
+        }
+        route => restrictions.missing_header(route.group(path)?, headers),
+    }
 }
 
 #[cold]
@@ -46,21 +53,17 @@ fn is_refused_at_stop(request: &Request<RequestBody>) -> bool {
     Route::of(request.method(), path).is_refused_at_stop(path)
 }
 
-async fn answer(
-    service: &Arc<Service>,
-    request: Request<RequestBody>,
-    spelling: Option<&Spelling>,
-) -> Response<ResponseBody> {
+async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: Caller<'_>) -> Response<ResponseBody> {
     let route = Route::of(request.method(), request.uri().path());
     note_request(route.name(), route.model());
     match route {
         Route::Infer { model, version } => {
             let (model, version) = (model.to_owned(), version.to_owned());
-            infer::infer(service, &model, &version, request, spelling).await
+            infer::infer(service, &model, &version, request, caller).await
         }
         Route::Generate { model, version, events } => {
             let (model, version) = (model.to_owned(), version.to_owned());
-            generate::generate(service, &model, &version, events, request).await
+            generate::generate(service, &model, &version, events, request, caller).await
         }
         Route::RestoreSequence { model, version, id } => {
             let [model, version, id] = [model, version, id].map(str::to_owned);
@@ -84,6 +87,10 @@ async fn answer(
             let name = name.to_owned();
             shared_memory::register(service, &name, request.into_body()).await
         }
+        Route::Page if page::is_wanted(request.headers()) => {
+            let (head, body) = request.into_parts();
+            without_body(page::page(service, &head).await, body)
+        }
         _ => {
             let (head, body) = request.into_parts();
             let response = answer_head(service, Route::of(&head.method, head.uri.path())).await;
@@ -95,9 +102,9 @@ async fn answer(
 /// Answers a request of a route for which its body says nothing.
 async fn answer_head(service: &Arc<Service>, route: Route<'_>) -> Response<ResponseBody> {
     match route {
-        Route::Live => response::health(service.server_live()),
-        Route::Ready => response::health(service.server_ready().await),
-        Route::Server => response::json(&service.server_metadata()),
+        Route::Live => response::signed(response::health(service.server_live())),
+        Route::Ready => response::signed(response::health(service.server_ready().await)),
+        Route::Server => response::signed(response::json(&service.server_metadata())),
         Route::ModelReady { model, version } => control::model_ready(service, model, version).await,
         Route::ModelMetadata { model, version } => response::json_or(service.model_metadata(model, version)),
         Route::ModelConfig { model, version } => control::model_config(service, model, version),
@@ -118,12 +125,13 @@ async fn answer_head(service: &Arc<Service>, route: Route<'_>) -> Response<Respo
         | Route::Unload { .. }
         | Route::ChangeLog
         | Route::ChangeTracing { .. }
+        | Route::Page
         | Route::Unknown => response::not_found(),
     }
 }
 
 /// The answer to a request whose body is dropped.
-fn without_body(mut response: Response<ResponseBody>, body: RequestBody) -> Response<ResponseBody> {
+pub fn without_body(mut response: Response<ResponseBody>, body: RequestBody) -> Response<ResponseBody> {
     if !body::discard(body) {
         response::announce_close(&mut response);
     }

@@ -15,6 +15,7 @@ use alipes_stats::clock::now_ns;
 use bytes::Bytes;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
+use super::caller::Caller;
 use super::compression::Coding;
 use super::response::{self, ResponseBody};
 use super::{body, events};
@@ -30,6 +31,7 @@ pub async fn generate(
     version: &str,
     events: bool,
     request: Request<RequestBody>,
+    caller: Caller<'_>,
 ) -> Response<ResponseBody> {
     let (head, mut body) = request.into_parts();
     let trace = service.trace(model, &head.headers);
@@ -39,9 +41,12 @@ pub async fn generate(
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
     let begun = match read {
-        Ok((model, request)) => service.generate(&model, InferRequest { trace: trace.clone(), ..request }).await,
+        Ok((model, mut request)) => {
+            caller.name(&mut request.id);
+            service.generate(&model, InferRequest { trace: trace.clone(), ..request }).await
+        }
         Err(error) => {
-            service.log_refusal(model, version, "", &error);
+            service.log_refusal(model, version, caller.request_id(), &error);
             Err(error)
         }
     };

@@ -20,6 +20,7 @@ use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 
 use super::body::{self, Body, Expected, Received};
+use super::caller::Caller;
 use super::compression::{self, Coding};
 use super::repeated::Repeated;
 use super::response::{self, ResponseBody};
@@ -36,17 +37,17 @@ pub async fn infer(
     model: &str,
     version: &str,
     request: Request<RequestBody>,
-    spelling: Option<&Spelling>,
+    caller: Caller<'_>,
 ) -> Response<ResponseBody> {
     let (head, mut body) = request.into_parts();
     let trace = service.trace(model, &head.headers);
-    let forwarded = forwarded(service, &head.headers, spelling);
+    let forwarded = forwarded(service, &head.headers, caller.spelling);
     let mut context =
-        RequestContext { model, version, headers: &head.headers, trace: trace.as_ref(), submitted: false };
+        RequestContext { model, version, headers: &head.headers, caller, trace: trace.as_ref(), submitted: false };
     let outcome = answer(service, &mut context, &mut body, forwarded).await;
     let stays = body::discard(body);
     if let (Err(error), false) = (&outcome, context.submitted) {
-        service.log_refusal(model, version, "", error);
+        service.log_refusal(model, version, caller.request_id(), error);
     }
     let mut response = outcome.unwrap_or_else(|error| response::infer_error(&error));
     if !stays {
@@ -63,6 +64,7 @@ struct RequestContext<'a> {
     model: &'a str,
     version: &'a str,
     headers: &'a HeaderMap,
+    caller: Caller<'a>,
     trace: Option<&'a Arc<Trace>>,
     /// The request was submitted to a model, which logs its outcome.
     submitted: bool,
@@ -74,11 +76,11 @@ async fn answer(
     body: &mut RequestBody,
     forwarded: Result<Vec<(String, Parameter)>, InferError>,
 ) -> Result<Response<ResponseBody>, InferError> {
-    let &mut RequestContext { model: name, version, headers, trace, .. } = context;
+    let &mut RequestContext { model: name, version, headers, caller, trace, .. } = context;
     let model = service.lookup_unary(name, version, ENDPOINT).map_err(|error| error.at(Origin::Endpoint))?;
     let Some(coding) = Coding::of_request(headers) else {
         let error = InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Endpoint);
-        service.log_refusal(name, version, "", &error);
+        service.log_refusal(name, version, caller.request_id(), &error);
         return Ok(unknown_coding(&error));
     };
     let max_input_bytes = service.config.http_max_input_bytes;
@@ -100,7 +102,8 @@ async fn answer(
     if let Some(trace) = trace {
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
-    let is_all = trace.is_none() && matches!(&forwarded, Ok(headers) if headers.is_empty());
+    let is_all =
+        trace.is_none() && caller.request_id().is_empty() && matches!(&forwarded, Ok(headers) if headers.is_empty());
     let known = Repeated::of(service, &model, &body, header_length, is_all).await;
     let (repeated, known) = known.map_or((None, None), |(repeated, answer)| (Some(repeated), answer));
     if let Some(answer) = known {
@@ -109,6 +112,7 @@ async fn answer(
     }
     let (mut request, held, charge) = read_request(service, body, header_length, name, charge).await?;
     charge.ride(&service.budget, &mut request, &held)?;
+    caller.name(&mut request.id);
     request.parameters.extend(forwarded?);
     request.trace = trace.cloned();
     let repeated = repeated.and_then(|repeated| repeated.worth_keeping(&request, !held.is_empty(), &service.budget));

@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod caller;
 mod compression;
 mod connection;
 mod control;
+mod cors;
 mod dispatch;
 mod events;
 mod generate;
@@ -13,6 +15,7 @@ mod head;
 mod infer;
 mod logging;
 mod metrics;
+mod page;
 mod prior_knowledge;
 mod repeated;
 mod response;

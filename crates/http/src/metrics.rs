@@ -18,7 +18,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 
-use super::connection::builder;
+use super::connection::{builder, note_status, record};
 use super::response::{self, ResponseBody};
 
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -48,15 +48,18 @@ impl Protocol for MetricsProtocol {
 
 /// Serves one connection until it ends, or the network does.
 async fn serve_connection(transport: TransportStream, metrics: Arc<MetricsProtocol>, shutdown: Shutdown) {
+    let peer = transport.peer();
     let (activity, watchdog) = (Arc::clone(transport.activity()), metrics.policy.watch_http1(&transport));
     let builder = builder(&metrics.policy);
-    let handler = service_fn(move |request| {
-        let (metrics, call) = (Arc::clone(&metrics), activity.begin());
+    let handler = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let (metrics, mut call) = (Arc::clone(&metrics), activity.begin());
+        record(&metrics.service, &mut call, &request, peer);
         async move {
             let mut response = handle(&metrics.service, &request).await;
             if call.ending().is_announced() {
                 response::announce_close(&mut response);
             }
+            note_status(&call, &response);
             Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, call)))
         }
     });

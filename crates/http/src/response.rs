@@ -13,7 +13,7 @@ use alipes_request::inflight::unfinished;
 use alipes_stats::trace::sent::Sent;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
@@ -28,6 +28,9 @@ pub const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stre
 pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
 /// Content type that Triton gives to health responses and to some errors.
 pub const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
+
+/// Which alipes answers: `/v2` gives the name and version of Triton.
+const PRODUCT: HeaderValue = HeaderValue::from_static(concat!("alipes/", env!("CARGO_PKG_VERSION")));
 
 /// The body of a response: slices that are sent as they are, with one vectored write where the socket accepts it.
 #[derive(Default)]
@@ -155,6 +158,12 @@ pub fn infer_error(error: &InferError) -> Response<ResponseBody> {
 /// Health: 200 or 400, without a body.
 pub fn health(good: bool) -> Response<ResponseBody> {
     new(if good { StatusCode::OK } else { StatusCode::BAD_REQUEST }, PLAIN, ResponseBody::default())
+}
+
+/// The same response, which says what answers. Not for inferences, whose responses stay as small as they are.
+pub fn signed(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    response.headers_mut().insert(SERVER, PRODUCT);
+    response
 }
 
 /// 404 for a path that does not exist.

@@ -10,6 +10,8 @@ pub enum Route<'a> {
     Live,
     Ready,
     Server,
+    /// What browsers are shown of the server; to others the path does not exist.
+    Page,
     ModelReady {
         model: &'a str,
         version: &'a str,
@@ -114,6 +116,7 @@ impl<'a> Route<'a> {
             "/v2" => get(method, false, Route::Server),
             "/v2/health/live" => get(method, true, Route::Live),
             "/v2/health/ready" => get(method, true, Route::Ready),
+            "/" if method == Method::GET => Route::Page,
             "/v2/logging" => setting(method, Route::LogSettings, Route::ChangeLog),
             "/v2/trace/setting" => {
                 setting(method, Route::TraceSettings { model: "" }, Route::ChangeTracing { model: "" })
@@ -128,6 +131,7 @@ impl<'a> Route<'a> {
             Route::Live => "live",
             Route::Ready => "ready",
             Route::Server => "server metadata",
+            Route::Page => "page",
             Route::ModelReady { .. } => "model ready",
             Route::ModelMetadata { .. } => "model metadata",
             Route::ModelConfig { .. } => "model config",
@@ -190,6 +194,8 @@ impl<'a> Route<'a> {
                 let mut routes = [Method::GET, Method::POST].into_iter().map(|method| Route::of(&method, path));
                 return routes.find(|route| !matches!(route, Route::WrongMethod { .. }))?.group(path);
             }
+            // The page has two, which it asks for itself: it is none where nobody wants HTML.
+            Route::Page => return None,
             Route::Unknown => return unknown_group(path),
         })
     }
@@ -343,6 +349,15 @@ mod tests {
     fn a_wrong_method_is_a_route_of_its_own() {
         assert_eq!(get_route("/v2/models/m/infer"), Route::WrongMethod { plain: true });
         assert_eq!(Route::of(&Method::POST, "/v2"), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn the_page_is_read_and_nothing_else() {
+        assert_eq!(get_route("/"), Route::Page);
+        for method in [Method::HEAD, Method::POST, Method::OPTIONS] {
+            assert_eq!(Route::of(&method, "/"), Route::Unknown, "{method}");
+        }
+        assert_eq!(get_route("//"), Route::Unknown);
     }
 
     #[test]

@@ -183,6 +183,7 @@ async fn serve_connections(
 /// Serves a connection until it ends, or has to give way to another.
 async fn serve(connection: Connection, shutdown: Shutdown, events: Arc<EventQueue>) {
     let Connection { stream, protocol, tls, permit, origin, membership } = connection;
+    let peer = stream.address();
     let activity = membership.as_ref().map(|membership| Arc::clone(membership.activity()));
     let serving = async {
         let timeouts = protocol.policy().timeouts;
@@ -192,7 +193,7 @@ async fn serve(connection: Connection, shutdown: Shutdown, events: Arc<EventQueu
             () = shutdown.clone().overdue(timeouts.drain) => None,
         };
         let Some(socket) = socket else { return };
-        let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin);
+        let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin).from_peer(peer);
         protocol.serve(transport.counted_by(activity.unwrap_or_default()), shutdown).await;
     };
     match &membership {

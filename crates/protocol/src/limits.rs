@@ -382,3 +382,16 @@ pub const CLIENT_MAX_IDLE_CONNECTIONS: usize = 64;
 
 /// Most connections that calls of an asynchronous client are spread over, over HTTP; further calls wait for one.
 pub const CLIENT_MAX_HTTP_CONNECTIONS: usize = 16;
+
+/// Longest id of a request that is taken from a header, in bytes: every id that proxies make is shorter.
+pub const REQUEST_ID_BYTES: usize = 128;
+
+/// Longest text of a client, such as a path, in the log's line about its request, in bytes. A head may be far longer,
+/// and thousands of lines can wait for the log.
+pub const LOG_FIELD_BYTES: usize = 512;
+
+/// Most rows of models on the page for browsers: it stays below a megabyte, and the index has all of them.
+pub const PAGE_MAX_ROWS: usize = 1000;
+
+/// Longest reason on the page for browsers, in bytes. A traceback has a tenth of that.
+pub const PAGE_REASON_BYTES: usize = 16 * 1024;

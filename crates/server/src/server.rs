@@ -190,6 +190,9 @@ impl Server {
             }
         };
         let addresses = Addresses::of(&listeners);
+        if let Some(metrics) = &addresses.metrics {
+            let _ = self.service.metrics_address.set(metrics.clone());
+        }
         network.open(listeners);
         *state = State::Running(network);
         Ok(addresses)

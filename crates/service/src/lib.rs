@@ -12,14 +12,16 @@ mod log;
 mod metadata;
 pub mod offload;
 mod repository;
+pub mod request_id;
 mod sequences;
 mod shared_memory;
 mod statistics;
 pub mod stream;
 mod trace;
 
+use std::net::IpAddr;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use alipes_protocol::{Code, InferError};
@@ -37,9 +39,13 @@ pub use alipes_runtime::registry::IndexEntry;
 use alipes_request::inflight::Inflight;
 use alipes_runtime::context::Context;
 use alipes_shared_memory::Regions;
+use alipes_stats::access::{AccessRecord, Spoken};
 use alipes_stats::cpu::CpuMeter;
 use alipes_stats::events::Event;
 use alipes_trace_export::Traces;
+
+/// The version of alipes. `/v2` says Triton's, which clients of Triton compare.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The running service: HTTP and gRPC both call it, so that they cannot disagree.
 pub struct Service {
@@ -51,6 +57,8 @@ pub struct Service {
     pub regions: Arc<Regions>,
     /// Which requests are traced.
     pub traces: Traces,
+    /// Where metrics are offered, once the server listens: `host:port`, or `unix:` and a path.
+    pub metrics_address: OnceLock<String>,
     cpu: CpuMeter,
 }
 
@@ -70,6 +78,7 @@ impl Service {
             inflight: Arc::default(),
             regions: Arc::new(Regions::new(context.config.shared_memory_max_regions)),
             traces: Traces::new(&context.config.trace, &context.events),
+            metrics_address: OnceLock::new(),
             cpu: CpuMeter::default(),
             context,
         }
@@ -81,6 +90,13 @@ impl Service {
     pub fn next_event(&self, deadline: Instant) -> Option<Event> {
         self.turns.report_overdue();
         self.events.next(deadline)
+    }
+
+    /// The record of a request whose head has arrived, where the log is verbose: else one look at a flag.
+    #[inline]
+    pub fn record(&self, spoken: Spoken, method: &str, path: &str, peer: Option<IpAddr>) -> Option<AccessRecord> {
+        let record = || AccessRecord::begin(&self.events, spoken, method, path, peer);
+        self.log.is_verbose().then(record)
     }
 
     /// Whether the server runs.

@@ -9,7 +9,7 @@ use alipes_runtime::registry::version_number;
 use alipes_stats::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
 use alipes_stats::statistics::Snapshot;
 
-use super::Service;
+use super::{Service, VERSION};
 
 /// What a model version did so far.
 #[derive(Clone, Debug)]
@@ -95,6 +95,7 @@ impl Service {
         if let Some(cache) = &self.cache {
             metrics::cache(&mut text, &rows, cache.usage(), self.config.counter_latencies);
         }
+        metrics::build(&mut text, VERSION);
         self.metrics.expose(&mut text);
         text
     }

@@ -106,6 +106,9 @@ pub struct ServerConfig {
     /// gRPC calls that need metadata.
     #[serde(default)]
     pub grpc_restricted: Vec<RestrictionSpec>,
+    /// Origins whose pages may read HTTP responses in a browser: `*` for every one, else as browsers name them.
+    #[serde(default)]
+    pub http_cors_origins: Vec<String>,
     /// Which control requests are allowed.
     pub control_mode: ControlMode,
     /// Whether the server is ready only while every model is.

@@ -78,6 +78,25 @@ pub enum Event {
         /// Why.
         failure: String,
     },
+    /// A request that a listener received is over; verbose logs only.
+    Access {
+        /// What was spoken: `http` or `grpc`.
+        protocol: &'static str,
+        /// The method of HTTP.
+        method: String,
+        /// The path without its query, or the gRPC method.
+        path: String,
+        /// The model that the request names; empty where it names none.
+        model: String,
+        /// The request's id; empty where none was given.
+        request_id: String,
+        /// Status of HTTP, or of gRPC.
+        status: u16,
+        /// From its head to the end of its response, in microseconds.
+        micros: u64,
+        /// The address of the client; `unix` for a Unix socket.
+        peer: String,
+    },
     /// A state change of a worker process.
     Worker {
         /// The instance.

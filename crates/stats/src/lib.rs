@@ -4,6 +4,7 @@
 //! Knows errors and trace records (`alipes-protocol`) and log settings (`alipes-spec`); nothing of models, queues or
 //! connections. Each model version, worker and connection writes its own part; the handlers read all of them.
 
+pub mod access;
 pub mod clock;
 pub mod cpu;
 pub mod custom;

@@ -197,6 +197,12 @@ pub fn turns(text: &mut String, readings: &[TurnReading]) {
     series("alipes_network_long_turns_total", long, "counter", |reading| reading.long_turns as f64);
 }
 
+/// Appends which alipes this is, in the way of `nv_build_info` and others: a gauge of 1 whose label says it.
+pub fn build(text: &mut String, version: &str) {
+    family(text, "alipes_build_info", "Version of alipes that serves", "gauge");
+    sample(text, "alipes_build_info", &format!("version=\"{}\"", escape(version)), 1.0);
+}
+
 /// The whole exposition of the models and the machine.
 pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, choice: &Choice<'_>) -> String {
     let mut text = String::with_capacity(1024 + rows.len() * 2048);
@@ -393,6 +399,13 @@ mod tests {
         ] {
             assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
         }
+    }
+
+    #[test]
+    fn the_version_of_the_server_is_a_label() {
+        let mut text = String::new();
+        build(&mut text, "1.2.3");
+        assert!(text.contains("# TYPE alipes_build_info gauge\nalipes_build_info{version=\"1.2.3\"} 1\n"), "{text}");
     }
 
     #[test]

@@ -33,6 +33,7 @@ from alipes.config.options import (
     TraceOptions,
     WorkerOptions,
 )
+from alipes.config.origins import read_origins
 from alipes.config.restrictions import read_restrictions
 from alipes.config.settings import read_settings
 from alipes.config.tracing import read_trace
@@ -158,6 +159,9 @@ def _options(
         ("grpc_restricted", "grpc-restricted-protocol", "protocol"),
     ):
         fields[option] = read_restrictions(flag, word, _words(values[flag]))
+    fields["http_cors_origins"] = read_origins("cors-origins", _words(values["cors-origins"]))
+    if fields["log.format"] == "json":
+        fields["log.format"] = "JSON"
     fields["connections.trusted_proxies"] = read_networks("trusted-proxies", _words(values["trusted-proxies"]))
     if fields["metrics.address"] is None:
         http = fields["http.address"]

@@ -342,6 +342,7 @@ class ServerOptions:
         keepalive: How gRPC connections are kept.
         http_restricted: What HTTP asks a header for.
         grpc_restricted: What gRPC asks metadata for.
+        http_cors_origins: Origins whose pages may read answers over HTTP; `("*",)` means all.
         repository: Where models come from and when they are loaded.
         model: How model configurations are read.
         worker: What the processes of Python models may take.
@@ -380,6 +381,7 @@ class ServerOptions:
     keepalive: KeepaliveOptions
     http_restricted: tuple[Restriction, ...]
     grpc_restricted: tuple[Restriction, ...]
+    http_cors_origins: tuple[str, ...]
     repository: RepositoryOptions
     model: ModelOptions
     worker: WorkerOptions

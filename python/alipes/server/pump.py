@@ -10,8 +10,9 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from alipes.server.log import DECIDED, SUBJECTS, VERBOSE, log
+from alipes.server.log import DECIDED, FIELDS, SUBJECTS, VERBOSE, log
 from alipes.server.service_thread import ServiceThread
+from alipes.server.table import visible
 
 if TYPE_CHECKING:
     from alipes import _core
@@ -33,6 +34,30 @@ _CHANGES: Final = {
     "failed": logging.ERROR,
     "unready": logging.WARNING,
 }
+
+# What the line about a request names where it is known: the word, and the member of the event.
+_NAMED: Final = (("model", "model"), ("id", "request_id"))
+
+# The names of gRPC's statuses, by number.
+_GRPC_STATUSES: Final = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+]
 
 
 class LogPump(ServiceThread):
@@ -70,6 +95,8 @@ def write_event(event: dict[str, Any]) -> None:
             _write_request(event)
         case {"kind": "refused"}:
             _write_refusal(event)
+        case {"kind": "access"}:
+            _write_access(event)
         case {"kind": "worker", "instance": instance, "state": state, "text": text}:
             log.log(_CHANGES[state], "worker process of '%s' %s", instance, text, extra=_subjects(event))
         case {"kind": "notice", "level": level, "text": text}:
@@ -99,6 +126,19 @@ def _write_refusal(event: dict[str, Any]) -> None:
     text = f"[request id: {event['request_id'] or NO_ID}] a request{model}{version} was refused: {event['failure']}"
     # The version is logged as the request named it, which need not be a number.
     _write_verbose(text, _subjects(event | {"version": None}))
+
+
+def _write_access(event: dict[str, Any]) -> None:
+    """Writes the line about a request; texts of its client are escaped, so that no request looks like two."""
+    is_grpc = event["protocol"] == "grpc"
+    method = "gRPC" if is_grpc else visible(event["method"])
+    status = _GRPC_STATUSES[event["status"]] if is_grpc else event["status"]
+    duration_ms = event["micros"] / 1000
+    text = f"{method} {visible(event['path'])} {status} in {duration_ms:.3f} ms"
+    text += "".join(f", {word} {event[name]!r}" for word, name in _NAMED if event[name])
+    fields = {name: event[name] for name in ("protocol", "method", "path", "status", "peer")}
+    subjects = {**_subjects(event), FIELDS: {**fields, "duration_ms": duration_ms}}
+    _write_verbose(f"{text}, from {event['peer']}", subjects)
 
 
 def _write_verbose(text: str, subjects: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from alipes.config.options import LogOptions
@@ -112,6 +112,59 @@ def test_a_verbose_log_has_a_line_for_a_request_that_no_model_had(
     event = {"kind": "refused", "model": model, "version": version, "request_id": request_id, "failure": "no %s"}
     write_event(event)
     assert lines.written[0].endswith(f'] "{expected}"')
+
+
+def access(**changes: object) -> dict[str, Any]:
+    return {
+        "kind": "access",
+        "protocol": "http",
+        "method": "POST",
+        "path": "/v2/models/m/infer",
+        "model": "m",
+        "request_id": "7",
+        "status": 200,
+        "micros": 1204,
+        "peer": "203.0.113.9",
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "POST /v2/models/m/infer 200 in 1.204 ms, model 'm', id '7', from 203.0.113.9"),
+        ({"model": "", "request_id": "", "status": 404}, "POST /v2/models/m/infer 404 in 1.204 ms, from 203.0.113.9"),
+        (
+            {"protocol": "grpc", "path": "/inference.GRPCInferenceService/ModelInfer", "status": 5, "peer": "unix"},
+            "gRPC /inference.GRPCInferenceService/ModelInfer NOT_FOUND in 1.204 ms, model 'm', id '7', from unix",
+        ),
+    ],
+)
+def test_a_verbose_log_has_a_line_for_what_a_listener_answered(
+    lines: Lines, changes: dict[str, object], expected: str
+) -> None:
+    write_event(access(**changes))
+    assert lines.written[0].endswith(f'] "{expected}"')
+
+
+@pytest.mark.parametrize("format", ["default", "JSON"])
+def test_no_request_forges_a_line(file: Path, format: Literal["default", "JSON"]) -> None:
+    configure(LogOptions(verbose_level=1, info=True, warning=True, error=True, format=format, file=str(file)))
+    forged = "a\nI1125 forged\r\x1b[31m\x85\u2028\u202eb"
+    write_event(access(method=forged, path=forged, model=forged, request_id=forged))
+    text = file.read_text()
+    assert len(text.splitlines()) == 1 and text.endswith("\n")
+    written = json.loads(text)["message"] if format == "JSON" else text.rstrip("\n")
+    assert written.isprintable() and written.count("forged") == 4
+
+
+def test_the_document_of_a_request_has_its_fields(lines: Lines) -> None:
+    lines.setFormatter(JsonFormatter())
+    lines.whole = True
+    write_event(access())
+    (document,) = map(json.loads, lines.written)
+    expected = {"protocol": "http", "method": "POST", "path": "/v2/models/m/infer", "status": 200, "model": "m"}
+    assert document.items() >= {**expected, "request_id": "7", "duration_ms": 1.204, "peer": "203.0.113.9"}.items()
 
 
 def test_what_an_event_is_about_stands_in_fields_of_its_own(lines: Lines) -> None:

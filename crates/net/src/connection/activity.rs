@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use alipes_stats::access::AccessRecord;
+
 use super::ending::Ending;
 
 /// The counts of one connection.
@@ -56,6 +58,8 @@ impl Sample {
 /// One call, from its head to the end of its response.
 pub struct Call {
     activity: Arc<Activity>,
+    /// Its record for a verbose log, which is written once the call has ended.
+    record: Option<Arc<AccessRecord>>,
 }
 
 impl Activity {
@@ -69,7 +73,7 @@ impl Activity {
     #[inline]
     pub fn begin(self: &Arc<Self>) -> Call {
         add(&self.begun, 1);
-        Call { activity: Arc::clone(self) }
+        Call { activity: Arc::clone(self), record: None }
     }
 
     /// Begins a turn: the connection is polled, and others are once it has used up its quantum.
@@ -109,6 +113,17 @@ impl Activity {
 }
 
 impl Call {
+    /// Has the end of the call written to the log.
+    pub fn record_in(&mut self, record: AccessRecord) {
+        self.record = Some(Arc::new(record));
+    }
+
+    /// The record of the call, where the log is verbose.
+    #[inline]
+    pub fn record(&self) -> Option<&Arc<AccessRecord>> {
+        self.record.as_ref()
+    }
+
     /// How far the end of its connection has come.
     #[inline]
     pub fn ending(&self) -> &Ending {

@@ -76,6 +76,9 @@ impl<B: Body<Data = Bytes> + CutOff + Unpin> Body for TrackedBody<B> {
         }
         // Until the next poll the client has data to read.
         tracked.call.set_next_actor(if frame.is_ready() { NextActor::Client } else { NextActor::Model });
+        if let (Some(record), Poll::Ready(Some(Ok(frame)))) = (tracked.call.record(), &frame) {
+            frame.trailers_ref().into_iter().for_each(|trailers| record.ended(trailers));
+        }
         match frame {
             Poll::Ready(Some(Ok(frame))) if tracked.in_pieces && is_large(&frame) => {
                 Poll::Ready(Some(Ok(tracked.cut(frame))))

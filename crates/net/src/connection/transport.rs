@@ -1,6 +1,7 @@
 //! The byte stream of a connection: counted, with its HTTP/2 frames checked and its stalled writes timed out.
 
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -29,6 +30,8 @@ pub struct TransportStream {
     guard: Option<Box<FrameGuard>>,
     /// Where the connection comes from, where that matters.
     origin: Option<Origin>,
+    /// The address of its client; none over a Unix socket.
+    peer: Option<IpAddr>,
     /// Set once the client has flooded the connection.
     flooded: Option<Option<Hold>>,
     stall_timer: StallTimer,
@@ -45,6 +48,7 @@ impl TransportStream {
             spelling: None,
             guard: None,
             origin: None,
+            peer: None,
             flooded: None,
             stall_timer,
         }
@@ -64,6 +68,17 @@ impl TransportStream {
     /// Where the connection comes from, where that matters.
     pub fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref()
+    }
+
+    /// The same connection, from the address of its client.
+    #[must_use]
+    pub fn from_peer(self, peer: Option<IpAddr>) -> TransportStream {
+        TransportStream { peer, ..self }
+    }
+
+    /// The address of the client; none over a Unix socket.
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 
     /// The same connection with counts that others read too.

@@ -65,5 +65,12 @@ HTTP: Final[tuple[Flag, ...]] = (
         (),
         "Groups of requests that need a header, `<api,...>:<key>=<value>`.",
     ),
+    Flag(
+        "cors-origins",
+        "list",
+        (),
+        "Origins whose pages may read answers in a browser, such as `https://app.example.org`; `*` for every one. "
+        "Without it none may. Not a flag of Triton.",
+    ),
     *encryption("http", "HTTP", note=NOT_TRITONS),
 )

@@ -1,0 +1,45 @@
+//! What is known of a request before its body.
+
+use std::sync::Arc;
+
+use alipes_net::connection::{Call, Spelling};
+use alipes_service::request_id::RequestId;
+use alipes_stats::access::AccessRecord;
+use compact_str::CompactString;
+
+/// What a request brings beside its method, path and body.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    /// How it spelled its headers, where models are to see that.
+    pub spelling: Option<&'a Spelling>,
+    /// Its record, where the log is verbose.
+    record: Option<&'a AccessRecord>,
+    /// The id of its head.
+    request_id: Option<&'a RequestId>,
+}
+
+impl<'a> Caller<'a> {
+    /// The caller of a call whose head brought this id.
+    #[inline]
+    pub fn new(call: &'a Call, spelling: Option<&'a Spelling>, request_id: Option<&'a RequestId>) -> Caller<'a> {
+        let record = call.record().map(Arc::as_ref);
+        if let (Some(record), Some(id)) = (record, request_id) {
+            record.names("", id.as_str());
+        }
+        Caller { spelling, record, request_id }
+    }
+
+    /// The id of the head; empty where it brought none.
+    pub fn request_id(&self) -> &'a str {
+        self.request_id.map_or("", RequestId::as_str)
+    }
+
+    /// Settles the id of a request whose body is read: its own, or else the head's.
+    #[inline]
+    pub fn name(&self, id: &mut CompactString) {
+        RequestId::name(self.request_id, id);
+        if let Some(record) = self.record {
+            record.names("", id);
+        }
+    }
+}

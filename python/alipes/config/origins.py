@@ -1,0 +1,46 @@
+"""Reads the origins of web pages: `--cors-origins`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from alipes.errors import ConfigError
+
+__all__ = ["read_origins"]
+
+_ANY: Final = "*"
+
+# Source: RFC 6454, section 6.2: scheme, host, and the port where it is not the scheme's own.
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
+_USUAL: Final = {"http": ":80", "https": ":443"}
+
+
+def read_origins(flag: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Take the values of a flag apart.
+
+    Args:
+        flag: The flag without its dashes.
+        texts: The values, each `*`, an origin such as `https://app.example.org`, or several between commas.
+
+    Returns:
+        Each origin once, as browsers write it; `*` alone where it is among them.
+
+    Raises:
+        ConfigError: If one is no origin. `null` is none: every page in a sandbox has it.
+    """
+    origins = tuple(dict.fromkeys(_origin(flag, word.strip()) for text in texts for word in text.split(",")))
+    return (_ANY,) if _ANY in origins else origins
+
+
+def _origin(flag: str, word: str) -> str:
+    origin = word.lower()
+    if origin != _ANY and not _ORIGIN.fullmatch(origin):
+        meant = origin.rstrip("/")
+        hint = f"; did you mean {meant}?" if _ORIGIN.fullmatch(meant) else ""
+        raise ConfigError(
+            f"Bad option: \"--{flag}\".\nexpected * or an origin such as https://app.example.org, got '{word}'{hint}",
+            key=flag,
+        )
+    return origin.removesuffix(_USUAL.get(origin.partition(":")[0], "\0"))
