@@ -37,9 +37,11 @@ class IndexEntry:
         version: The version as text; empty for a model that has none yet.
         state: ``None`` for a folder whose load was never attempted.
         reason: Why the version is not ready; empty when there is nothing to say.
+        advice: What to do about it, where that is known; it is a part of the reason, too.
     """
 
     name: str
     version: str = ""
     state: ModelState | None = None
     reason: str = ""
+    advice: str = ""

@@ -56,7 +56,8 @@ def test_an_address_of_another_machine_is_one_line(repository: Path) -> None:
 
 def test_an_absent_repository_is_named(tmp_path: Path) -> None:
     output = " ".join(refused(tmp_path / "nowhere").output.split())
-    assert output.startswith(f"error: there is no folder {tmp_path}/nowhere; alipes serve FOLDER")
+    said = f"there is no folder {tmp_path}/nowhere: make it, or name the one that holds the models"
+    assert output == f"error: {said} failed to stat file {tmp_path}/nowhere"
 
 
 def test_exit_on_error_names_an_absent_repository_in_tritons_words(repository: Path, tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_folder_that_holds_no_model_leaves_the_server_ready(repository: Path, 
 def test_a_repository_that_is_a_folder_of_one_model_is_reported(repository: Path, serve: Serve) -> None:
     server = serve(add_model(repository, "double"))
     server.wait_for_output(
-        f"'{repository}/double' looks like the folder of one model: pass '{repository}' in its place"
+        f"serve its parent: alipes serve {repository} .model repository '{repository}/double' looks like the folder"
     )
     output = refused(repository / "double", "--exit-on-error=true").output
     assert "looks like the folder of one model" in output
@@ -169,7 +170,7 @@ def test_a_terminal_sees_a_drawn_table(repository: Path) -> None:
     os.close(theirs)
     shown = b""
     try:
-        while b"Started Metrics" not in shown:
+        while b"Ctrl-C" not in shown:
             shown += os.read(ours, 4096)
     finally:
         process.terminate()

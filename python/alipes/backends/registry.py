@@ -30,6 +30,9 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
 # Names that Triton users know and that this release cannot run: they are no misspelt names.
 NOT_OFFERED = frozenset(("dali", "fil", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
 
+NOT_OFFERED_WORDS: Final = "is not offered by this release"
+"""What the failure of such a model says of its backend."""
+
 GROUP: Final = "alipes.backends"
 """Group of entry points by which other packages bring backends: the backend's name, and its class."""
 
@@ -48,7 +51,7 @@ def backend_of(name: str) -> type[Backend]:
     if name in NOT_OFFERED:
         offered = ", ".join(sorted(OFFERED))
         raise ModelLoadError(
-            f"backend '{name}' is not offered by this release; offered: {offered}", backend=name, code="UNSUPPORTED"
+            f"backend '{name}' {NOT_OFFERED_WORDS}; offered: {offered}", backend=name, code="UNSUPPORTED"
         )
     raise ModelLoadError(
         f"unable to find backend library for backend '{name}', try specifying runtime on the model configuration.",

@@ -47,7 +47,7 @@ def serve(arguments: Sequence[str]) -> int:
     from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run
 
-    return run(options, partial(start_mistake, options))
+    return run(options, partial(start_mistake, options), greets=True)
 
 
 def serve_as_triton(arguments: Sequence[str]) -> int:

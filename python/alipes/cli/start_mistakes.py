@@ -12,7 +12,6 @@ from typing import Final
 
 from alipes.cli.mistakes import fold
 from alipes.cli.port_holder import port_holder
-from alipes.config.nearest import nearest
 from alipes.config.options import ServerOptions
 from alipes.errors import AlipesError
 
@@ -21,8 +20,9 @@ __all__ = ["start_mistake"]
 _IN_USE: Final = re.compile(
     r"failed to start (?P<what>\w+) service: \w+ - Socket '(?P<address>.+):(?P<port>\d+)' already"
 )
-_ABSENT: Final = re.compile(r"failed to stat file (?P<path>.+)")
-_NO_FOLDER: Final = re.compile(r"repository path is not a valid directory: (?P<path>.+)")
+_NO_REPOSITORY: Final = re.compile(
+    r"(?P<mend>.+) \((?P<seen>(?:failed to stat file|repository path is not a valid directory:) .+)\)"
+)
 _ERROR: Final = "error: "
 """What the text stands behind."""
 
@@ -41,10 +41,8 @@ def start_mistake(options: ServerOptions, error: AlipesError) -> str:
 def _mend(options: ServerOptions, text: str) -> str:
     if match := _IN_USE.search(text):
         return _port_in_use(options, match["what"], match["address"], int(match["port"]))
-    if match := _ABSENT.fullmatch(text):
-        return _absent(Path(match["path"]))
-    if match := _NO_FOLDER.fullmatch(text):
-        return _no_folder(Path(match["path"]))
+    if match := _NO_REPOSITORY.fullmatch(text):
+        return f"{_from_here(match['mend'])}\n{match['seen']}"
     return text if "is not offered" in text else ""
 
 
@@ -75,21 +73,7 @@ def _is_free(address: str, port: int) -> bool:
     return True
 
 
-def _absent(path: Path) -> str:
-    parent = path.parent
-    names = [entry.name for entry in parent.iterdir() if entry.is_dir()] if parent.is_dir() else []
-    close = nearest(path.name, names)
-    first = f"did you mean {_shown(parent / close)}?\n" if close else ""
-    return f"{first}there is no folder {_shown(path)}; alipes serve FOLDER takes the folder that models are in"
-
-
-def _no_folder(path: Path) -> str:
-    return (
-        f"{_shown(path)} is a file: move it to models/{path.stem}/1/model{path.suffix}, and type\nalipes serve models"
-    )
-
-
-def _shown(path: Path) -> str:
-    """A path as a person would type it from here."""
+def _from_here(text: str) -> str:
+    """Paths as a person would type them in the current folder."""
     here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)
+    return text if here == here.parent else text.replace(f"{here}/", "")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from alipes.config.advice import model_advice
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
@@ -72,7 +73,7 @@ def complete_backend(config: ModelConfig, folder: Path, name: str) -> None:
         config.platform = config.platform or row.platform
         config.default_model_filename = config.default_model_filename or row.filename
     elif not (config.backend or config.platform or config.default_model_filename):
-        _complete_from_name(config, name)
+        _complete_from_name(config, folder, name)
 
 
 def _row_of(config: ModelConfig, folder: Path) -> Platform | None:
@@ -101,16 +102,18 @@ def _files(folder: Path) -> frozenset[str]:
         return frozenset()
 
 
-def _complete_from_name(config: ModelConfig, name: str) -> None:
+def _complete_from_name(config: ModelConfig, folder: Path, name: str) -> None:
     """Read the backend from a model name of the form `anything.<backend>`."""
     _, dot, backend = name.partition(".")
     if not dot:
+        usual = (
+            'name the backend in config.pbtxt, for example backend: "onnxruntime"; an ensemble has platform: "ensemble"'
+        )
         raise ConfigError(
             f"Invalid model name: Could not determine backend for model '{name}' with no backend in model "
             "configuration. Expected model name of the form 'model.<backend_name>'.",
             key="backend",
-            hint='name the backend in config.pbtxt, for example backend: "onnxruntime"; an ensemble has platform: '
-            '"ensemble"',
+            hint=model_advice(folder, name) or usual,
         )
     config.backend = backend
     config.default_model_filename = f"model.{backend}"

@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from alipes.config.advice import holds_file
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.stamp import FolderStamp, is_folder, stamp_folder
@@ -100,7 +101,7 @@ def holds_model(path: Path) -> bool:
         names = subdirectories(path)
     except RepositoryError:
         return False
-    return any(_is_version(name) and any((path / name).glob("model.*")) for name in names)
+    return any(_is_version(name) and holds_file(path / name) for name in names)
 
 
 def check_model_name(name: str) -> None:

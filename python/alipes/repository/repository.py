@@ -15,6 +15,7 @@ from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder, check_model_name, holds_model, subdirectories
+from alipes.repository.path_advice import empty_advice
 from alipes.repository.store.open import without_scheme
 from alipes.types import ModelKey
 
@@ -141,10 +142,19 @@ class Repository:
             called = self._called(path)
             above, _, name = called.rstrip("/").rpartition("/")
             found.append(
-                f"model repository '{called}' looks like the folder of one model: pass '{above}' in its place, "
-                f"with --model-control-mode=explicit --load-model={name} for this model alone"
+                f"serve its parent: alipes serve {above} (model repository '{called}' looks like the folder of one "
+                f"model; --model-control-mode=explicit --load-model={name} serves it alone)"
             )
         return tuple(found)
+
+    def advice_if_empty(self) -> tuple[str, ...]:
+        """One sentence for each folder that was given as a repository and holds no folder of a model."""
+        empty = [path for path in self.paths if self._seen.get(path) == [] and kind_of(path) == "folder"]
+        return tuple(
+            f"model repository '{self._called(path)}' holds no model: {advice}"
+            for path in empty
+            if path not in self._mirrors and (advice := empty_advice(path))
+        )
 
     def stamp(self) -> tuple[int, ...]:
         """Changes when a model's folder is added to a repository or taken away. Costs two system calls a repository."""

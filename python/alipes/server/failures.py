@@ -24,6 +24,15 @@ class LoadFailed(AlipesError):
         self.code = code
         self.reason = public(reason) if reason is not None else str(self)
 
+    def advised(self, advice: str) -> Self:
+        """The same failure with what to do about it behind Triton's words, unless it says so already."""
+        if not advice or advice in self.reason:
+            return self.bare()
+        message = str(self)
+        end = "\n" if message.endswith("\n") else ""
+        text = f"{message.removesuffix(end)}; {advice}{end}"
+        return type(self)(self.code, text, reason=f"{self.reason}; {advice}")
+
     def bare(self) -> Self:
         """The same failure without its traceback, whose frames hold what they used: other failures, and the request.
 

@@ -28,20 +28,24 @@ class Status:
 class Index:
     """What is known of every model. Each change is handed on at once, in order, from `open` on."""
 
-    def __init__(self, hand_on: Callable[[str, bool], None], *, strict_readiness: bool) -> None:
+    def __init__(self, hand_on: Callable[[str, bool], None], *, strict_readiness: bool, advises: bool = False) -> None:
         """Keeps the index to itself until `open`.
 
         Args:
             hand_on: Takes the index as JSON and whether the server is ready. It must not wait.
             strict_readiness: A model that failed makes the server not ready.
+            advises: Whether reasons say, behind Triton's words, what to do about a folder that is no model yet.
         """
         self._hand_on = hand_on
         self._strict = strict_readiness
+        self._advises = advises
         self._open = False
         self._lock = threading.Lock()
         self._listing = Listing({}, frozenset())
         # Model -> version -> status. Version None: the model failed before any version was known.
         self._models: dict[ModelKey, dict[int | None, Status]] = {}
+        # What to do about a model's folder that is no model yet, or does not load for its files.
+        self._advice: dict[ModelKey, str] = {}
         # What is handed on of each model, kept until it changes: with a thousand models a change concerns one of them.
         self._texts: dict[ModelKey, str] = {}
 
@@ -62,6 +66,7 @@ class Index:
         with self._lock:
             if listing != self._listing:
                 self._listing = listing
+                self._advice = {key: advice for key, advice in self._advice.items() if key in listing.folders}
                 self._texts.clear()
                 self._changed()
 
@@ -72,6 +77,19 @@ class Index:
             if not versions.keys() - {None}:
                 versions[None] = Status(ModelState.UNAVAILABLE, reason)
             self._changed(model)
+
+    def advise(self, model: ModelKey, advice: str) -> str:
+        """Records what to do about a model that does not serve; empty where nothing is known. Readiness stays.
+
+        Returns:
+            What clients hear of it.
+        """
+        heard = advice if self._advises else ""
+        with self._lock:
+            if self._advice.get(model, "") != heard:
+                self._advice[model] = heard
+                self._changed(model)
+        return heard
 
     def set(self, model: ModelKey, states: Mapping[int, Status]) -> None:
         """Records versions of a model as one change, so that no client sees half of a reload; no versions is no change.
@@ -84,6 +102,8 @@ class Index:
             versions = self._models.setdefault(model, {})
             versions.pop(None, None)
             versions.update(states.items())
+            if _serves(versions):
+                self._advice.pop(model, None)
             self._changed(model)
 
     def versions(self, model: ModelKey) -> dict[int, Status]:
@@ -105,6 +125,7 @@ class Index:
     def give_up(self, model: ModelKey) -> None:
         """Records that a model is no longer requested: failed versions count as unloaded."""
         with self._lock:
+            self._advice.pop(model, None)
             versions = self._models.get(model)
             if versions is None:
                 return
@@ -120,6 +141,7 @@ class Index:
             if model in self._listing.keys:
                 return False
             self._models.pop(model, None)
+            self._advice.pop(model, None)
             self._changed(model)
             return True
 
@@ -131,7 +153,12 @@ class Index:
     def touched(self) -> list[IndexEntry]:
         """Every model version of which a load was tried, by name and version."""
         with self._lock:
-            return list(self._entries(sorted({*self._models, *map(ModelKey, self._listing.duplicates)})))
+            return list(
+                self._entries(sorted({*self._models, *self._advised(), *map(ModelKey, self._listing.duplicates)}))
+            )
+
+    def _advised(self) -> Iterable[ModelKey]:
+        return [key for key, advice in self._advice.items() if advice]
 
     def ready(self) -> bool:
         """Whether the server can answer for all that it is to serve.
@@ -153,12 +180,15 @@ class Index:
             if key.name in self._listing.duplicates and not _serves(versions):
                 yield IndexEntry(key.name, "", ModelState.UNAVAILABLE, DUPLICATE_REASON)
                 continue
+            advice = self._advice.get(key, "")
             if not versions:
-                yield IndexEntry(key.name)
+                yield IndexEntry(key.name, reason=advice, advice=advice)
                 continue
             for version in sorted(versions, key=lambda version: version or 0):
                 status = versions[version]
-                yield IndexEntry(key.name, "" if version is None else str(version), status.state, status.reason)
+                shown = "" if version is None else str(version)
+                failed = status.state is ModelState.UNAVAILABLE and status.reason != UNLOADED
+                yield _entry(key.name, shown, status, advice if failed else "")
 
     def _changed(self, model: ModelKey | None = None) -> None:
         # Under the lock on purpose: two threads must not hand their versions on in the wrong order.
@@ -179,6 +209,12 @@ class Index:
         ]
         text = self._texts[key] = json.dumps(entries)[1:-1]
         return text
+
+
+def _entry(name: str, version: str, status: Status, advice: str) -> IndexEntry:
+    """The entry of a version, with what to do about it behind Triton's words."""
+    reason = status.reason if advice in status.reason else f"{status.reason}; {advice}"
+    return IndexEntry(name, version, status.state, reason, advice)
 
 
 def _serves(versions: Mapping[int | None, Status] | None) -> bool:

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from alipes.backends.registry import NOT_OFFERED_WORDS
+from alipes.config.advice import model_advice
 from alipes.errors import ModelLoadError
 from alipes.load import Load, LoadCancelled
 from alipes.repository.keyed_locks import KeyedLocks
-from alipes.repository.layout import ModelFolder
+from alipes.repository.layout import ModelFolder, holds_model
 from alipes.repository.repository import Listing, Repository
 from alipes.server.builder import Builder, Origin, Request
 from alipes.server.composition import is_ensemble
@@ -113,6 +115,10 @@ class Lifecycle:
         """One sentence for each path that was given as a repository and is probably none."""
         return self._repository.mistakes()
 
+    def advice_if_empty(self) -> tuple[str, ...]:
+        """One sentence for each repository without a model: what to put into it."""
+        return self._repository.advice_if_empty()
+
     @property
     def unreadable(self) -> tuple[str, ...]:
         """The repositories that could not be read at the last look.
@@ -184,7 +190,7 @@ class Lifecycle:
             for folder in folders:
                 if self._is_blank(folder, load):
                     serves = False
-                    self._pass_over(folder)
+                    self._pass_over(folder, load)
                 elif (failed := self._ask(folder, None, Job(load, retry=False, compose=compose))) is not None:
                     serves = False
                     self._index.fail(folder.key, failed.reason)
@@ -272,11 +278,35 @@ class Lifecycle:
         except ModelLoadError:  # the attempt to load it says why
             return False
 
-    def _pass_over(self, folder: ModelFolder) -> None:
+    def _pass_over(self, folder: ModelFolder, load: Load) -> None:
         """Leaves a folder alone that is no model: nobody waits for it, so it takes nothing from readiness."""
-        log.warning("folder '%s' holds neither a configuration nor a version of a model", folder.path)
+        advice = self._advice(folder, load)
+        mend = f": {advice}" if advice else ""
+        log.warning("folder '%s' holds neither a configuration nor a version of a model%s", folder.path, mend)
         self._put_off.pop(folder.key, None)
         self._index.give_up(folder.key)
+        self._index.advise(folder.key, advice)
+
+    def _advice(self, folder: ModelFolder, load: Load, *, offered: bool = True) -> str:
+        """What to do about a folder that is no model yet; empty where nothing is known."""
+
+        def look() -> str:
+            repository = folder.path.parent
+            if holds_model(repository):
+                return f"serve the parent of '{repository.name}': it is no repository, but the folder of one model"
+            return model_advice(folder.path, folder.name, offered=offered)
+
+        try:
+            return self._steps.run(load, look)
+        except ModelLoadError:
+            return ""
+
+    def _advised(self, folder: ModelFolder, failure: LoadFailed, load: Load) -> LoadFailed:
+        """The failure of a folder, with what to do about it in the log, and for clients where they are told."""
+        advice = self._advice(folder, load, offered=NOT_OFFERED_WORDS not in failure.reason)
+        if advice and advice not in failure.reason:  # a configuration's error has said it
+            log.error("model '%s' is not served: %s", folder.name, advice)
+        return failure.advised(self._index.advise(folder.key, advice))
 
     def _load_files(self, model: str, override: Override, job: Job) -> None:
         folder = self._overrides.make(model, override.files)
@@ -317,7 +347,8 @@ class Lifecycle:
                 request = read or self._steps.run(load, partial(self._read_folder, folder, origin, override))
                 self._load_read(request, job, load)
             except (LoadFailed, ModelLoadError) as error:
-                failure = (error if isinstance(error, LoadFailed) else _ended(folder.name, error)).bare()
+                failure = error if isinstance(error, LoadFailed) else _ended(folder.name, error)
+                failure = self._advised(folder, failure, load)
                 if origin is not None and not load.is_superseded:
                     self._failed[folder.key] = (origin, failure)
                 return failure

@@ -22,12 +22,13 @@ EXPIRED = "Exit timeout expired. Exiting immediately."
 ONE_WISH_S = 0.25
 
 
-def run(options: ServerOptions, explain: Callable[[AlipesError], str] = str) -> int:
+def run(options: ServerOptions, explain: Callable[[AlipesError], str] = str, *, greets: bool = False) -> int:
     """Serves until SIGTERM or SIGINT; SIGHUP reloads certificates and opens files again.
 
     Args:
         options: What to serve, and where.
         explain: What to say of an error that keeps the server from starting.
+        greets: Whether the server says, once it is ready, what a person may want to know.
 
     Returns:
         0 after a clean drain, 1 if the server could not start. If the drain does not end within the exit time-out, or a
@@ -43,7 +44,8 @@ def run(options: ServerOptions, explain: Callable[[AlipesError], str] = str) -> 
     with Wakeup() as wakeup:
         try:
             check_installation()
-            server = InProcessServer(options)  # binds: a port in use is an error before any model is loaded
+            # Binds: a port in use is an error before any model is loaded.
+            server = InProcessServer(options, greets=greets)
         except AlipesError as error:
             return _refuse(explain(error))
         return _serve(server, wakeup, options.exit_timeout_s, explain)

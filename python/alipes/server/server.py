@@ -7,20 +7,24 @@ settled, and a stop refuses new requests before it waits for those in flight.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from alipes import _core
 from alipes.config.options import RepositoryOptions, ServerOptions
 from alipes.errors import RepositoryError, ServerStartError
+from alipes.repository.path_advice import refused_advice
 from alipes.repository.process_folder import sweep
 from alipes.repository.repository import Need, NotAFolder, Repository
 from alipes.server.boundary import server_config
 from alipes.server.control import Control
+from alipes.server.greeting import Greeting, address_of
 from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
@@ -34,6 +38,9 @@ from alipes.server.table import HEADINGS, model_documents, model_rows, print_tab
 from alipes.server.watcher import Watcher
 
 ALL_MODELS = "*"
+
+# The release whose texts are answered to the letter, for scripts that compare them.
+RECORDED_RELEASE: Final = "2.51"
 
 # What becomes of a repository that cannot be read at the start, by control mode.
 _NEXT: Final = {
@@ -55,21 +62,27 @@ class Addresses:
 class InProcessServer:
     """The server of this process: its sockets, its models, and the threads that change them."""
 
-    def __init__(self, options: ServerOptions, *, core: _core.Server | None = None) -> None:
+    def __init__(self, options: ServerOptions, *, core: _core.Server | None = None, greets: bool = False) -> None:
         """Checks the repositories and binds the sockets; nothing is loaded and no connection is accepted yet.
 
         Args:
             options: What to serve, and where.
             core: The data plane, if it is not to be made from ``options``.
+            greets: Whether it says, once it is ready, what a person may want to know; `tritonserver` does not.
 
         Raises:
             RepositoryError: If no repository is there that could be served.
             ServerStartError: If one is absent and the options say to leave then, or an address is in use or not ours.
         """
         self._options = options
+        self._greets = greets
         repository = _open(options.repository)
         self._core = core if core is not None else _bind(options)
-        self._index = Index(self._core.set_index, strict_readiness=options.repository.strict_readiness)
+        self._index = Index(
+            self._core.set_index,
+            strict_readiness=options.repository.strict_readiness,
+            advises=options.triton_release != RECORDED_RELEASE,
+        )
         self._lifecycle = Lifecycle(
             self._core,
             repository,
@@ -117,7 +130,7 @@ class InProcessServer:
             if self._watcher is not None:
                 self._watcher.start()
             self._started = True
-        _log_addresses(addresses)
+        self._announce(addresses)
         return addresses
 
     def abandon_start(self) -> None:
@@ -183,6 +196,9 @@ class InProcessServer:
         failed += self._unreadable_at_start()
         for mistake in self._lifecycle.mistakes():
             log.error("%s", mistake)
+        if self._options.repository.control_mode != "explicit":
+            for advice in self._lifecycle.advice_if_empty():
+                log.warning("%s", advice)
         failed += self._load_side_by_side(self._lifecycle.put_off(), compose=True)
         return tuple(sorted(failed))
 
@@ -224,11 +240,35 @@ class InProcessServer:
 
     def _show_models(self) -> None:
         entries = self._index.touched()
-        log = self._options.log
-        if sys.stderr.isatty() and not log.file and log.format != "JSON":
-            print_table(entries)
+        if self._on_terminal():
+            if entries or not self._greets:
+                print_table(entries)
         else:
             log_table(text_table(HEADINGS, model_rows(entries)), model_documents(entries))
+
+    def _announce(self, addresses: Addresses) -> None:
+        """Says where the server answers. On a terminal the block takes the place of the log's lines."""
+        if not self._greets:
+            _log_addresses(addresses)
+            return
+        options = self._options
+        greeting = Greeting(
+            _core.version(),
+            address_of(addresses.http, "https" if options.http.tls.enabled else "http"),
+            address_of(addresses.grpc, "grpcs" if options.grpc.tls.enabled else "grpc"),
+            address_of(addresses.metrics, "http"),
+            self._index.touched(),
+            loads_on_request=options.repository.control_mode == "explicit",
+        )
+        if self._on_terminal() and options.log.info:
+            print(greeting.block(), file=sys.stderr, flush=True)
+            return
+        _log_addresses(addresses)
+        log.info("%s", greeting.line())
+
+    def _on_terminal(self) -> bool:
+        log = self._options.log
+        return sys.stderr.isatty() and not log.file and log.format != "JSON"
 
 
 def _open(options: RepositoryOptions) -> Repository:
@@ -238,9 +278,17 @@ def _open(options: RepositoryOptions) -> Repository:
         return Repository(options.paths, namespacing=options.namespacing, need=need)
     except RepositoryError as error:
         if not options.exit_on_error:
-            raise
+            raise _advised(options, error) from error
         code = "Invalid argument" if isinstance(error, NotAFolder) else "Internal"
         raise ServerStartError(f"creating server: {code} - {error}") from error
+
+
+def _advised(options: RepositoryOptions, error: RepositoryError) -> RepositoryError:
+    """The error with what to do about it in front, where it is about a path of this machine."""
+    for path in map(os.path.abspath, (path for path in options.paths if "://" not in str(path))):
+        if str(error).endswith(f" {path}"):
+            return RepositoryError(f"{refused_advice(Path(path))} ({error})")
+    return error
 
 
 def _bind(options: ServerOptions) -> _core.Server:

@@ -42,7 +42,8 @@ def print_table(entries: Iterable[IndexEntry]) -> None:
     for entry in entries:
         state = entry.state or ""
         colour = "green" if state == "READY" else "red"
-        table.add_row(_plain(entry.name), entry.version or "-", f"[{colour}]{state}[/]", _plain(entry.reason))
+        why = entry.advice or entry.reason
+        table.add_row(_plain(entry.name), entry.version or "-", f"[{colour}]{state or '-'}[/]", _plain(why))
     Console(stderr=True).print(table)
 
 
@@ -55,7 +56,8 @@ def _document(entry: IndexEntry) -> dict[str, Any]:
 
 def _status(entry: IndexEntry) -> str:
     state = str(entry.state or "")
-    return f"{state}: {' '.join(entry.reason.split())}" if entry.reason else state
+    why = " ".join((entry.advice or entry.reason).split())
+    return ": ".join(part for part in (state, why) if part)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -65,7 +65,7 @@ def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path:
         ("serve mdoels", "did you mean models?", 1),
         ("serve hf://org/model", "hf:// is not offered: serve a folder, or a bucket", 1),
         ("serve oci://host/model", "oci:// is not offered: serve a folder, or a bucket", 1),
-        ("serve digits.onnx", "digits.onnx is a file: move it to models/digits/1/model.onnx, and type", 1),
+        ("serve digits.onnx", "put the file at MODELS/digits/1/model.onnx, and serve that folder:", 1),
         ("sreve models", "did you mean alipes serve?", 2),
         ("./models", "to serve a folder, type", 2),
         ("config explain mdoels", "did you mean models?", 1),

@@ -182,9 +182,9 @@ def test_the_folder_of_a_model_is_known_from_a_repository(tmp_path: Path, file: 
     assert Repository([one, two]).mistakes() == ()
     (mistake,) = Repository([two, one / "digits"]).mistakes()
     assert mistake.startswith(
-        f"model repository '{one}/digits' looks like the folder of one model: pass '{one}' in its"
+        f"serve its parent: alipes serve {one} (model repository '{one}/digits' looks like the folder of one model;"
     )
-    assert mistake.endswith("--load-model=digits for this model alone")
+    assert mistake.endswith("--load-model=digits serves it alone)")
 
 
 def test_a_file_address_is_the_folder(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from alipes.repository.repository import Listing
 from alipes.server.index import UNLOADED, Index, Status
 from alipes.types import IndexEntry, ModelKey, ModelState
 
+A = ModelKey("a")
 READY = Status(ModelState.READY)
 BROKEN = Status(ModelState.UNAVAILABLE, "Internal: it broke")
 
@@ -186,3 +187,51 @@ def test_a_listing_that_says_nothing_new_is_not_handed_on(index: Index, publishe
     assert published.entries is None
     index.take_listing(listing("a"))
     assert published.entries == [{"name": "a", "version": "", "state": "", "reason": ""}]
+
+
+def advising(published: Published) -> Index:
+    made = Index(published, strict_readiness=True, advises=True)
+    made.take_listing(listing("a"))
+    made.open()
+    return made
+
+
+def test_an_advice_stands_behind_the_reason_of_a_failure(published: Published) -> None:
+    index = advising(published)
+    index.set(A, {1: Status(ModelState.UNAVAILABLE, "no backend")})
+    assert index.advise(A, "rename it") == "rename it"
+    assert index.entries() == [IndexEntry("a", "1", ModelState.UNAVAILABLE, "no backend; rename it", "rename it")]
+    index.set(A, {1: READY})
+    assert index.entries() == [IndexEntry("a", "1", ModelState.READY)]
+
+
+def test_an_advice_that_the_reason_has_is_not_repeated(published: Published) -> None:
+    index = advising(published)
+    index.fail(A, "no backend (rename it)")
+    index.advise(A, "rename it")
+    assert [entry.reason for entry in index.entries()] == ["no backend (rename it)"]
+
+
+def test_a_folder_that_is_no_model_has_an_advice_and_no_state(published: Published) -> None:
+    index = advising(published)
+    index.advise(A, "put a file into it")
+    assert index.entries() == [IndexEntry("a", reason="put a file into it", advice="put a file into it")]
+    assert published.entries == [{"name": "a", "version": "", "state": "", "reason": "put a file into it"}]
+    assert index.touched() == index.entries()
+    assert index.ready()
+    index.take_listing(listing("b"))
+    assert index.touched() == []
+
+
+def test_a_model_that_is_given_up_loses_its_advice(published: Published) -> None:
+    index = advising(published)
+    index.fail(A, "no backend")
+    index.advise(A, "rename it")
+    index.give_up(A)
+    assert index.entries() == [IndexEntry("a")]
+
+
+def test_an_index_that_does_not_advise_says_triton_s_words_alone(index: Index) -> None:
+    index.fail(A, "no backend")
+    assert index.advise(A, "rename it") == ""
+    assert index.entries()[0] == IndexEntry("a", "", ModelState.UNAVAILABLE, "no backend")

@@ -1,0 +1,55 @@
+"""What to do with a path that was given as a repository and is none, or is an empty one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from alipes.repository.path_advice import empty_advice, refused_advice
+
+
+def file(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("")
+    return path
+
+
+def test_a_file_in_its_version_leads_to_its_repository(tmp_path: Path) -> None:
+    path = file(tmp_path / "models" / "digits" / "1" / "model.onnx")
+    assert refused_advice(path) == f"serve the folder of its repository: alipes serve {tmp_path}/models"
+
+
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [
+        ("digits.onnx", "put the file at MODELS/digits/1/model.onnx"),
+        ("louder.py", "put the file at MODELS/louder/1/model.py"),
+        ("net.pt", "export it to ONNX, as MODELS/net/1/model.onnx"),
+    ],
+)
+def test_a_file_elsewhere_is_to_be_put_into_a_repository(tmp_path: Path, name: str, mend: str) -> None:
+    advice = refused_advice(file(tmp_path / name))
+    assert advice == f"{mend}, and serve that folder: alipes serve MODELS"
+
+
+def test_an_absent_path_names_the_nearest_folder(tmp_path: Path) -> None:
+    file(tmp_path / "models" / "digits" / "1" / "model.onnx")
+    file(tmp_path / "modelz")
+    assert refused_advice(tmp_path / "modles") == f"did you mean {tmp_path}/models?"
+    assert refused_advice(tmp_path / "modles" / "digits") == f"did you mean {tmp_path}/models/digits?"
+
+
+def test_an_absent_path_without_a_neighbour_says_from_where_on(tmp_path: Path) -> None:
+    assert refused_advice(tmp_path / "nowhere" / "models") == (
+        f"there is no folder {tmp_path}/nowhere: make it, or name the one that holds the models"
+    )
+
+
+def test_an_empty_repository_shows_where_a_model_goes(tmp_path: Path) -> None:
+    assert empty_advice(tmp_path) == f"put one at {tmp_path}/NAME/1/model.onnx (docs/tutorial/first-model.md)"
+    file(tmp_path / "notes.txt")
+    file(tmp_path / "net.keras")
+    assert empty_advice(tmp_path) == f"export {tmp_path}/net.keras to ONNX, as {tmp_path}/net/1/model.onnx"
+    file(tmp_path / "digits.onnx")
+    assert empty_advice(tmp_path).startswith(f"move {tmp_path}/digits.onnx to {tmp_path}/digits/1/model.onnx: ")
+    assert empty_advice(tmp_path / "nowhere") == ""
