@@ -57,16 +57,15 @@ class Endpoint:
         known = _SCHEMES.get(scheme)
         if known is None:
             raise ConfigError(
-                f"the address '{address}' cannot be used: '{scheme}' is unknown",
+                f"the address '{address}' cannot be used: '{scheme}' is unknown, write grpc://, grpcs://, http:// or https://",
                 key="address",
-                hint="write grpc://, grpcs://, http:// or https://",
             )
         wire, encrypted = known
         if tls is not None and not encrypted:
             raise ConfigError(
-                f"the address '{address}' is for plain connections, and tls says how they are encrypted",
+                f"the address '{address}' is for plain connections, and tls says how they are encrypted: write "
+                f"{scheme}s://{rest}, or leave tls out",
                 key="address",
-                hint=f"write {scheme}s://{rest}, or leave tls out",
             )
         return cls(wire, _place(rest), (tls or Tls()) if encrypted else None)
 

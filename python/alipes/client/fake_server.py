@@ -141,8 +141,9 @@ class FakeServer:
         signature = model.signature(call.model)
         assert call.inputs is not None
         arrays = {name: _checked(signature, name, value) for name, value in signature.named(call.inputs).items()}
+        found = _run(call, lambda: model.function(**arrays))
         self._counts[call.model] += 1
-        return _run(call, lambda: model.function(**arrays))
+        return found
 
     def _one(self, call: TransportCall, found: Any) -> Mapping[str, Any]:
         """The outputs of the only response to a request."""
@@ -211,6 +212,7 @@ class FakeServer:
                 "version": _VERSION,
                 "inference_count": self._counts[name],
                 "execution_count": self._counts[name],
+                "inference_stats": {"success": {"count": self._counts[name], "ns": 0}},
             }
             for name in names
         ]

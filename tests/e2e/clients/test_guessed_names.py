@@ -53,6 +53,7 @@ def test_short_and_long_names_answer_alike(ask: Ask) -> None:
         assert ask(ready) is True
     for ready in ("ready", "is_ready", "is_model_ready"):
         assert (ask(ready, "double"), ask(ready, "double", 3), ask(ready, "nobody")) == (True, True, False)
+    assert ask("is_model_ready", model_name="double", model_version="3")
     for models in ("models", "list_models", "get_model_repository_index"):
         states = {(entry.name, entry.version): entry.state for entry in ask(models)}
         assert states["double", "3"] is ModelState.READY

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from alipes.client import AsyncClient, Client
 from alipes.errors import AlipesError, DeadlineExceeded, InvalidArgument, NotFound, Unsupported
-from support.models import add_model, times
+from support.models import add_model, counts_up, times
 from support.notes import Notes
 from support.python_models import DECOUPLED, REPORTS, add_python_model
 from support.server import ServerProcess
@@ -47,6 +47,15 @@ class TritonPythonModel:
                 sender.send(flags=FINAL)
 """
 
+COUNTS = """
+sequence_batching {
+  max_sequence_idle_microseconds: 60000000
+  state [ { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ]
+            initial_state: { data_type: TYPE_INT32 dims: [ 1 ] zero_data: true name: "zero" } } ]
+}
+max_batch_size: 1
+"""
+
 VALUES = np.array([3, 1, 2], np.int32)
 
 
@@ -59,6 +68,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Notes:
 def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve, notes: Notes) -> ServerProcess:
     repository = tmp_path_factory.mktemp("models")
     add_model(repository, "double", times(2.0))
+    add_model(repository, "count", counts_up(), config=COUNTS)
     for name, source in (("tells", REPORTS), ("endless", ENDLESS), ("one-and", ONE_AND)):
         add_python_model(repository, name, source, config=DECOUPLED)
     return serve_module(repository, environment=notes.environment)
@@ -178,3 +188,28 @@ def test_threads_stream_side_by_side(client: Client) -> None:
     for thread in threads:
         thread.join()
     assert seen == {count: list(range(count)) for count in range(8)}
+
+
+@pytest.mark.parametrize("sequence_id", [2**63 + 5, "abc"])
+def test_a_stream_may_be_a_step_of_a_sequence(client: Client, sequence_id: int | str) -> None:
+    one = np.ones((1, 1), np.int32)
+    seen = [
+        [
+            int(y[0, 0])
+            for y in client.stream(
+                "count",
+                one,
+                sequence_id=sequence_id,
+                sequence_start=step == 0,
+                sequence_end=step == 2,
+                queue_timeout_s=60,
+            )
+        ]
+        for step in range(3)
+    ]
+    assert seen == [[1], [2], [3]]
+
+
+def test_outputs_of_a_stream_are_named_and_not_placed(client: Client) -> None:
+    with pytest.raises(InvalidArgument, match="outputs: expected a list of names, as responses"):
+        next(client.stream("double", [[1.0, 2.0]], outputs={"Y": None}))  # type: ignore[call-overload]

@@ -269,7 +269,11 @@ def test_a_wrong_argument_is_named(server: ServerProcess) -> None:
             (None, {}, "inputs: expected an array, or a dictionary of arrays by input, got None"),
             (rows(), {"timeout": "1"}, "timeout: expected seconds as a number, got '1' (str)"),
             (rows(), {"request_id": 1.5}, "request_id: expected a whole number or text, got 1.5 (float)"),
-            (rows(), {"sequence_id": 1.5}, "sequence_id: expected a whole number or text, got 1.5 (float)"),
+            (
+                rows(),
+                {"sequence_id": 1.5},
+                "sequence_id: expected a whole number of 64 bits without a sign, or text, got 1.5 (float)",
+            ),
             (rows(), {"sequence_start": "yes"}, "sequence_start: expected True or False, got 'yes' (str)"),
         ):
             for ask in (client.infer, client.send, client.submit):

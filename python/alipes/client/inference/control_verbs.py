@@ -49,13 +49,14 @@ class ControlVerbs(TritonAliases, ABC):
         model: str | None = None,
         version: Version = None,
         *,
+        model_name: str | None = None,
         model_version: Version = None,
         timeout_s: float | None = None,
         timeout: float | None = None,
     ) -> bool:
-        """Whether a model accepts requests now."""
+        """Whether a model accepts requests now; `model_name` is tritonclient's word for it."""
         return self.is_ready(
-            self._named(model), version, model_version=model_version, timeout_s=timeout_s, timeout=timeout
+            self._named(model or model_name), version, model_version=model_version, timeout_s=timeout_s, timeout=timeout
         )
 
     live = is_live

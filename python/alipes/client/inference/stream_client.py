@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from alipes.client.arguments import (
     Version,
+    check_request,
     check_type,
     header_pairs,
     model_name,
@@ -249,7 +250,7 @@ class StreamClient(ControlVerbs, RequestStream):
         future: Future[Any] | None,
     ) -> None:
         check_tensors(x, None)
-        request_id = None if request_id is None else identifier("request_id", request_id)
+        check_request("request_id", (int, str), "a whole number or text", request_id)
         sequence_id = None if sequence_id is None else identifier("sequence_id", sequence_id)
         start, end = flag("sequence_start", start), flag("sequence_end", end)
         super()._send(x, request_id, sequence_id, start, end, timeout_s, future)
@@ -257,7 +258,16 @@ class StreamClient(ControlVerbs, RequestStream):
     def close(self) -> None:
         """Waits for all answers, then ends the stream; what `get` has not taken can still be taken."""
         super().close()
-        self._control.close()
+        self._close_control()
+
+    def cancel(self) -> None:
+        """Ends the stream at once: pending requests are not answered, and unread answers are dropped."""
+        super().cancel()
+        self._close_control()
+
+    def _close_control(self) -> None:
+        if "_control" in vars(self):
+            self._control.close()
 
     @cached_property
     def _control(self) -> Client:

@@ -68,6 +68,10 @@ class PlainClient(ServerCalls, TritonAliases):
         self, model: str, inputs: Inputs, outputs: Outputs | None, timeout_s: float | None, options: Options
     ) -> Steps[ResponseSource]:
         """Sends a request whose responses are received one after the other."""
+        if isinstance(outputs, Mapping):
+            raise request_error(
+                "outputs", "a list of names, as responses to stream() are written to no memory", outputs
+            )
         attempts = self._attempts(timeout_s, repeatable=False)
         if self._transport is not None:
             asks = TransportRequest(self._transport, model, inputs, outputs, options)

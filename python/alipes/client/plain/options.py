@@ -39,6 +39,11 @@ class Options:
     queue_timeout_s: float | None = None
     parameters: Mapping[str, bool | int | float | str] | None = None
 
+    @property
+    def queue_timeout_us(self) -> int:
+        """The longest wait in the model's queue in microseconds, as the protocol has it; 0 is that none was passed."""
+        return 0 if self.queue_timeout_s is None else max(round(self.queue_timeout_s * 1e6), 1)
+
     def as_parameters(self) -> dict[str, bool | int | float | str] | None:
         """All fields as parameters of the protocol; `None` where there are none."""
         fields: dict[str, bool | int | float | str] = {}
@@ -48,8 +53,8 @@ class Options:
             fields["sequence_end"] = self.sequence_end
         if self.priority:
             fields["priority"] = self.priority
-        if self.queue_timeout_s is not None:
-            fields["timeout"] = max(round(self.queue_timeout_s * 1e6), 1)
+        if self.queue_timeout_us:
+            fields["timeout"] = self.queue_timeout_us
         if self.parameters:
             fields |= self.parameters
         return fields or None
@@ -84,6 +89,10 @@ class RequestOptions(TypedDict, total=False):
 _KNOWN: Final = frozenset(RequestOptions.__annotations__)
 _ARGUMENTS_BESIDE: Final = ("outputs", "timeout", "timeout_s")
 """Arguments that the methods take themselves: a message about an unknown name offers them, too."""
+
+_MOST_ID: Final = 2**64 - 1
+_MOST_NUMBER: Final = 2**63 - 1
+"""The protocol has 64 bits for a number: those of a sequence's id have no sign."""
 
 _NONE: Final = Options()
 
@@ -124,23 +133,23 @@ def flag(name: str, value: Any) -> bool:
     raise request_error(name, "True or False", value)
 
 
-def _integer(name: str, value: Any) -> int:
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+def _priority(name: str, value: Any) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value <= _MOST_NUMBER:
         return int(value)
-    raise request_error(name, "a whole number", value)
+    raise request_error(name, "a whole number from 0 on", value)
 
 
 def identifier(name: str, value: Any) -> int | str:
-    """The id of a sequence, or of a request on a stream.
+    """The id of a sequence.
 
     Raises:
-        InvalidArgument: If it is of another type.
+        InvalidArgument: If it is of another type, or no server takes it.
     """
     if isinstance(value, str):
         return value
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value <= _MOST_ID:
         return int(value)
-    raise request_error(name, "a whole number or text", value)
+    raise request_error(name, "a whole number of 64 bits without a sign, or text", value)
 
 
 def _parameters(name: str, value: Any) -> Mapping[str, bool | int | float | str]:
@@ -149,6 +158,8 @@ def _parameters(name: str, value: Any) -> Mapping[str, bool | int | float | str]
     for key, item in value.items():
         if not isinstance(key, str) or not isinstance(item, (bool, int, float, str)):
             raise request_error(f"{name}[{key!r}]", "a text, a number, True or False, with a text as its name", item)
+        if isinstance(item, int) and not -_MOST_NUMBER <= item <= _MOST_NUMBER:
+            raise request_error(f"{name}[{key!r}]", "a number of 64 bits", item)
     return value
 
 
@@ -157,7 +168,7 @@ _CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "sequence_id": identifier,
     "sequence_start": flag,
     "sequence_end": flag,
-    "priority": _integer,
+    "priority": _priority,
     "queue_timeout_s": seconds,
     "parameters": _parameters,
 }

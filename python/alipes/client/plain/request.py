@@ -69,7 +69,7 @@ class PreparedRequest:
         """
         tensors: list[tuple[Any, ...]] = list(signature.tensors(inputs))
         self.single = not isinstance(inputs, Mapping)
-        self.model, self.request_id = signature.model, options.request_id
+        self.model, self.request_id, self._options = signature.model, options.request_id, options
         self._targets: dict[str, tuple[SharedMemory, int]] = {}
         if regions:
             tensors = [_placed(tensor, regions) for tensor in tensors]
@@ -88,14 +88,20 @@ class PreparedRequest:
 
     def on_stream(self) -> dict[str, Any]:
         """The arguments of `_core.ClientStream.send`; the server marks the last response."""
-        model, version, tensors, wanted, request_id, parameters = self._arguments
+        model, version, tensors, wanted, request_id, _ = self._arguments
+        options = self._options
         return {
             "model": model,
             "version": version,
             "inputs": tensors,
             "outputs": wanted,
             "request_id": request_id,
-            "parameters": {**(parameters or {}), "triton_enable_empty_final_response": True},
+            "sequence_id": options.sequence_id,
+            "sequence_start": options.sequence_start,
+            "sequence_end": options.sequence_end,
+            "timeout_us": options.queue_timeout_us,
+            "priority": options.priority,
+            "parameters": {**(options.parameters or {}), "triton_enable_empty_final_response": True},
         }
 
     def result(self, outputs: dict[str, Array]) -> dict[str, Array] | Array:

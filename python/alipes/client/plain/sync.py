@@ -199,16 +199,17 @@ class Client(PlainClient):
 
     def is_model_ready(
         self,
-        model: str,
+        model: str = "",
         version: Version = None,
         *,
+        model_name: str = "",
         model_version: Version = None,
         timeout_s: float | None = None,
         timeout: float | None = None,
     ) -> bool:
-        """Whether a model accepts requests now."""
+        """Whether a model accepts requests now; `model_name` is tritonclient's word for it."""
         wanted = version_text(version, model_version)
-        return self._drive(self._ready_steps(model, wanted, timeout_of(timeout_s, timeout)))
+        return self._drive(self._ready_steps(model or model_name, wanted, timeout_of(timeout_s, timeout)))
 
     live = is_live
     ready = is_ready
