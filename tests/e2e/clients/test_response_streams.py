@@ -92,6 +92,21 @@ def test_no_response_and_a_single_one_are_streams_too(client: Client) -> None:
     assert [response.tolist() for response in client.stream("double", [[1.0, 2.0]])] == [[[2.0, 4.0]]]
 
 
+def test_infer_of_a_decoupled_model_says_to_stream(client: Client, server: ServerProcess) -> None:
+    for other in (client, Client(f"http://{server.http}")):
+        for _ in range(2):
+            with pytest.raises(Unsupported, match=r"transaction policy: ask model 'tells' with stream\(\), over gRPC$"):
+                other.infer("tells", VALUES)
+
+
+def test_an_awaited_stream_is_the_stream(server: ServerProcess) -> None:
+    async def read() -> list[int]:
+        async with AsyncClient(server.grpc) as client, await client.stream("tells", VALUES) as responses:
+            return [int(response[0]) async for response in responses]
+
+    assert asyncio.run(read()) == [3, 1, 2]
+
+
 def test_leaving_the_loop_cancels_the_request(client: Client, notes: Notes) -> None:
     for response in client.stream("endless", VALUES):
         assert response.tolist() == [3, 1, 2]

@@ -267,6 +267,7 @@ def test_a_wrong_argument_is_named(server: ServerProcess) -> None:
     with StreamClient(server.grpc, "double") as client:
         for inputs, options, text in (
             (None, {}, "inputs: expected an array, or a dictionary of arrays by input, got None"),
+            ("double", {}, "inputs: this client asks 'double' alone, so pass the inputs without the model's name"),
             (rows(), {"timeout": "1"}, "timeout: expected seconds as a number, got '1' (str)"),
             (rows(), {"request_id": 1.5}, "request_id: expected a whole number or text, got 1.5 (float)"),
             (

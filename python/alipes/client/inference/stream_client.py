@@ -41,6 +41,7 @@ from alipes.client.plain.retry import Retry
 from alipes.client.plain.sync import Client
 from alipes.client.signature import read_signature
 from alipes.client.tls import Tls
+from alipes.errors import InvalidArgument
 
 __all__ = ["StreamClient"]
 
@@ -249,6 +250,8 @@ class StreamClient(ControlVerbs, RequestStream):
         timeout_s: float | None,
         future: Future[Any] | None,
     ) -> None:
+        if isinstance(x, str) and x == self.model:
+            raise InvalidArgument(f"inputs: this client asks '{x}' alone, so pass the inputs without the model's name")
         check_tensors(x, None)
         check_request("request_id", (int, str), "a whole number or text", request_id)
         sequence_id = None if sequence_id is None else identifier("sequence_id", sequence_id)

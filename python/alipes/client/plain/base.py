@@ -33,6 +33,10 @@ Source: Triton, recorded.
 """
 
 
+_DECOUPLED: Final = "doesn't support models with decoupled transaction policy"
+"""The end of a refusal to answer a request that may have many responses. Source: Triton, recorded."""
+
+
 class PlainClient(ServerCalls, TritonAliases):
     """The verbs, each written once as steps; the driver of the steps belongs to the subclass."""
 
@@ -61,6 +65,9 @@ class PlainClient(ServerCalls, TritonAliases):
         except InferError as error:
             error.model = model
             error.request_id = options.request_id or None
+            if _DECOUPLED in error.message:
+                error.message = f"{error.message}: ask model '{model}' with stream(), over gRPC"
+                error.args = (error.message,)
             raise
         return request, request.answer(response)
 

@@ -7,7 +7,7 @@ import atexit
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import suppress
 from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
@@ -225,6 +225,11 @@ class AsyncResponses(AsyncIterator[T]):
         self._ended = True
         if self._reception is not None:
             self._reception.close()
+
+    def __await__(self) -> Generator[None, None, Self]:
+        """The iterator itself, for those who await it as they do other calls."""
+        yield from ()
+        return self
 
     async def aclose(self) -> None:
         """Cancels the request, where it is not answered to the end."""
