@@ -42,7 +42,8 @@ def test_importing_what_starts_and_watches_servers_loads_no_heavy_package(statem
 
 def test_importing_clients_loads_no_package_but_what_holds_arrays() -> None:
     assert loaded_after("import alipes.client").isdisjoint(HEAVY)
-    assert loaded_after("from alipes.client import InferenceClient").isdisjoint({*HEAVY} - {"numpy"})
+    for name in ("InferenceClient", "Client", "StreamClient", "FakeServer"):
+        assert loaded_after(f"from alipes.client import {name}").isdisjoint({*HEAVY} - {"numpy"}), name
 
 
 def test_importing_the_repository_loads_no_framework() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from alipes.client import AsyncClient, Client
-from alipes.errors import AlipesError, DeadlineExceeded, InvalidArgument, NotFound, Unsupported
+from alipes.errors import AlipesError, DeadlineExceeded, InvalidArgument, NotFound, TransportError, Unsupported
 from support.models import add_model, counts_up, times
 from support.notes import Notes
 from support.python_models import DECOUPLED, REPORTS, add_python_model
 from support.server import ServerProcess
+from support.switch import Switch
 
 Serve = Callable[..., ServerProcess]
 
@@ -228,3 +229,15 @@ def test_a_stream_may_be_a_step_of_a_sequence(client: Client, sequence_id: int |
 def test_outputs_of_a_stream_are_named_and_not_placed(client: Client) -> None:
     with pytest.raises(InvalidArgument, match="outputs: expected a list of names, as responses"):
         next(client.stream("double", [[1.0, 2.0]], outputs={"Y": None}))  # type: ignore[call-overload]
+
+
+def test_a_connection_that_breaks_ends_the_stream_with_an_error(server: ServerProcess) -> None:
+    with Switch(server.grpc) as switch, Client(switch.address) as client:
+        responses = client.stream("one-and", VALUES)
+        next(responses)
+        switch.lead(None)
+        with pytest.raises(TransportError):
+            next(responses)
+        assert list(responses) == []
+        switch.lead(server.grpc)
+        assert [int(response[0]) for response in client.stream("tells", VALUES)] == [3, 1, 2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import threading
 import weakref
@@ -115,12 +114,12 @@ class Reception:
             self._arrived.extend(received)
             return
         self._ended = True
+        code, why = self._stream.status() or ("UNKNOWN", "")
         self.close()
         if received is not None:
             text = f"no further response within {self._limit_s:g} s"
             raise DeadlineExceeded(text, model=self._request.model, request_id=self._request.request_id or None)
-        code, text = self._stream.status() or ("UNKNOWN", "")
-        raise of_status(code, text or "the server ended the stream before the last response")
+        raise of_status(code, why or "the server ended the stream before the last response")
 
     def close(self) -> None:
         """Cancels the request, where it is not answered to the end."""
@@ -254,6 +253,8 @@ _WAITING: Final[set[threading.Thread]] = set()
 
 async def in_thread(work: Callable[[], T]) -> T:
     """Awaits work that blocks, on a thread of its own: those of the loop's executor are few, and streams wait long."""
+    import asyncio  # who awaits has it already; who waits never needs it
+
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
