@@ -39,7 +39,8 @@ def lazily(
     def find(name: str) -> object:
         home = homes.get(name)
         if home is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            told = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(told, name=name, obj=sys.modules[package])  # Python adds the name that was meant
         value: object = getattr(import_module(home), name)
         if shown := _FACES.get((home, name)):
             value.__module__ = shown

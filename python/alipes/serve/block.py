@@ -34,7 +34,7 @@ class ServerBlock(AbstractContextManager[Instance, None]):
 
     def __getattr__(self, name: str) -> object:
         """No server, no attributes of one."""
-        if not name.startswith("_") and hasattr(Instance, name):
+        if not name.startswith("_") and (hasattr(Instance, name) or name in ("name", "log_path")):
             raise AttributeError(f"there is no '{name}' before the block begins: {_HOW}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

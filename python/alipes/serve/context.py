@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from alipes.serve.arguments import check
 from alipes.serve.block import ServerBlock
 from alipes.serve.endpoints import EndpointName, flag_words, requested_endpoints
 from alipes.serve.flags import FlagValue, keyword_words
@@ -68,6 +69,7 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
 
     Units: the server is asked to finish within 10 seconds when the block ends, unless flags say otherwise.
     """
+    check(log_file=log_file)
     words = [*flag_words(server_args), *keyword_words(flags)]
     return ServerBlock(_serving(recipe(model_repo_dir, image, name, gpus, words, runtime), log_file, wait=wait))
 
@@ -115,8 +117,9 @@ def recipe(
     """How to start the server that a script asks for.
 
     Raises:
-        ServeError: If something that it names is not there.
+        ServeError: If something that it names is not there, or is of another kind.
     """
+    check(image=image, name=name, gpus=gpus, runtime=runtime)
     devices = visible_devices(gpus, os.environ)
     say_without_gpu(gpus)
     return Recipe(

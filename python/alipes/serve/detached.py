@@ -15,6 +15,7 @@ from typing import Self
 from alipes.errors import AlipesError, ServeError
 from alipes.local_ports import PortMapping, reserved_ports
 from alipes.local_ports.lifetime import started_at
+from alipes.serve.arguments import check
 from alipes.serve.context import announced, recipe
 from alipes.serve.endpoints import (
     Endpoints,
@@ -104,6 +105,7 @@ def launch(  # noqa: PLR0913, PLR0917  # the arguments of `serve`, behind the ha
         ServeError: If it cannot be started, ends before it is ready, or the handle's server still runs.
         ServeTimeout: If the time is up. Nothing is left of the server then.
     """
+    check(handle=handle, log_file=log_file, timeout=timeout)
     path = Path(handle).absolute()
     _refuse_if_running(path)
     plan = recipe(model_repo_dir, image, name, gpus, [*flag_words(server_args), *keyword_words(flags)], runtime)
@@ -131,6 +133,7 @@ def attach(handle: str | os.PathLike[str]) -> Detached:
     Raises:
         ServeError: If there is no such file, or it is no handle.
     """
+    check(handle=handle)
     path = Path(handle).absolute()
     return Detached(path, Handle.load(path))
 

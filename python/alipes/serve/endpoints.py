@@ -167,12 +167,20 @@ def is_free(host: str, port: int) -> bool:
 
 
 def free_ports(hosts: Sequence[str], reserved_ports: Collection[int] = ()) -> list[int]:
-    """A port for each address that the system says is free, each another one, and none that is spoken for."""
+    """A port for each address that the system says is free, each another one, and none that is spoken for.
+
+    Raises:
+        ServeError: If an address is none of this machine.
+    """
     found: list[int] = []
     with ExitStack() as held:
         while len(found) < len(hosts):
-            probe = held.enter_context(_socket(hosts[len(found)]))
-            probe.bind((hosts[len(found)], 0))
+            host = hosts[len(found)]
+            probe = held.enter_context(_socket(host))
+            try:
+                probe.bind((host, 0))
+            except OSError as error:
+                raise ServeError(f"no server can listen at {host!r}: {error.strerror or error}") from error
             port: int = probe.getsockname()[1]
             if port not in reserved_ports:
                 found.append(port)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Protocol
@@ -12,8 +12,9 @@ from typing import Final, Protocol
 from alipes.errors import ServeError, ServeTimeout
 from alipes.local_ports import resolve
 from alipes.progress.work import Task, task
+from alipes.serve.arguments import check
 from alipes.serve.endpoints import EndpointName, Endpoints, ServerEndpoint
-from alipes.serve.readiness import State, announces, loading, look, tail
+from alipes.serve.readiness import State, announces, loading, look, look_over_grpc, tail
 from alipes.serve.reason import not_found, reason
 from alipes.serve.verbs import Verbs
 
@@ -70,6 +71,7 @@ class Instance(Verbs):
         self.log_path = log_path
         self._source = source
         self._closed: Collection[str] = announced
+        self._seen_live = False
 
     def __repr__(self) -> str:
         """Its name, its state and its gRPC endpoint."""
@@ -153,12 +155,22 @@ class Instance(Verbs):
         self, timeout: float | None = None, log_interval: float | None = 10, *, progress: bool | None = None
     ) -> None:
         """The same as `wait`, at whichever endpoints the server has."""
+        check(timeout=timeout)
+        self._wait(lambda state: state.ready, timeout, log_interval, progress)
+
+    def _wait(
+        self,
+        enough: Callable[[State], bool],
+        timeout: float | None = None,
+        log_interval: float | None = 10,
+        progress: bool | None = None,
+    ) -> None:
         begun = time.monotonic()
         deadline = begun + timeout if timeout else None
         noted, pause = begun, _FIRST_LOOK_S
         with ExitStack() as shown:
             line: Task | None = None
-            while not (state := self._look()).ready:
+            while not enough(state := self._look()):
                 self._raise_if_lost(state)
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
@@ -181,7 +193,8 @@ class Instance(Verbs):
         if self._closed and not announces(self.log_path, self._closed):
             return State(live=False, ready=False)
         self._closed = ()
-        return look(self._address("http"))
+        http = self._source.endpoints.get("http")
+        return look(http.address) if http is not None else look_over_grpc(self._address("grpc"))
 
     def _raise_if_lost(self, state: State) -> None:
         if (how := self._source.how()) is not None:
@@ -204,6 +217,11 @@ class Instance(Verbs):
         if named.isdisjoint(map(str, self._source.ports)):
             there = ", ".join(f"{name} at {endpoint.address}" for name, endpoint in self._source.endpoints.items())
             raise ServeError(f"{endpoint} is no endpoint of the server {self.name}: it has {there}")
+
+    def _wait_until_live(self) -> None:
+        if not self._seen_live or self._source.how() is not None:
+            self._wait(lambda state: state.live)
+            self._seen_live = True
 
     def _offers_grpc(self) -> bool:
         return "grpc" in self._source.endpoints

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["State", "announces", "in_use", "loading", "look", "tail"]
+from alipes.errors import AlipesError
+
+__all__ = ["State", "announces", "in_use", "loading", "look", "look_over_grpc", "tail"]
 
 _TIMEOUT_S: Final = 5.0
 _TAIL_BYTES: Final = 1 << 16
@@ -60,13 +62,31 @@ def look(address: str) -> State:
             return State(live=True, ready=True)
         if _status(connection, "/v2/health/live") != 200:
             return State(live=False, ready=False)
-        index = _index(connection)
-        settled = not any(entry.get("state") in ("LOADING", "UNLOADING") for entry in index)
-        return State(live=True, ready=False, failed=_failed(index) if settled else (), settled=settled)
+        return _not_ready(_index(connection))
     except (OSError, HTTPException, ValueError):
         return State(live=False, ready=False)
     finally:
         connection.close()
+
+
+def look_over_grpc(address: str) -> State:
+    """Asks the server at a gRPC endpoint, where it offers no HTTP."""
+    from alipes.client import Client, Retry  # on use: most servers offer HTTP
+
+    with Client(f"grpc://{address}", timeout_s=_TIMEOUT_S, retry=Retry(times=0)) as client:
+        if client.is_ready():
+            return State(live=True, ready=True)
+        if not client.is_live():
+            return State(live=False, ready=False)
+        try:
+            return _not_ready([asdict(entry) for entry in client.models()])
+        except AlipesError:  # it has gone meanwhile
+            return State(live=False, ready=False)
+
+
+def _not_ready(index: list[dict[str, Any]]) -> State:
+    settled = not any(entry.get("state") in ("LOADING", "UNLOADING") for entry in index)
+    return State(live=True, ready=False, failed=_failed(index) if settled else (), settled=settled)
 
 
 def announces(log: Path, endpoints: Collection[str]) -> bool:

@@ -41,7 +41,7 @@ def _errors(lines: list[str]) -> list[str]:
     for line in lines:
         record = _record(line)
         if record is None and line.strip() and not line.startswith(("+-", "| ")):
-            behind.append(line.strip().removeprefix("error: "))
+            behind.append(line.strip().removeprefix("error: ").removeprefix("Error: "))
             continue
         behind.clear()
         if record is not None and record[0].startswith(("E", "F")):

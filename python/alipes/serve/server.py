@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
+from alipes.serve.arguments import check
 from alipes.serve.context import announced, recipe, supervised
 from alipes.serve.endpoints import flag_words
 from alipes.serve.flags import FlagValue, keyword_words
@@ -78,6 +79,7 @@ class Server(Instance):
                 from its log. Nothing is left of the server then.
             ServeTimeout: If the time is up; likewise.
         """
+        check(log_file=log_file, timeout=timeout)
         words = [*flag_words(server_args), *keyword_words(flags)]
         plan = recipe(repository, image, name, gpus, words, runtime)
         with ExitStack() as stack:

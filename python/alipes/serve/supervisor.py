@@ -48,6 +48,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._running: Child | None = None
         self._stopping = False
+        self._stopped = False
         self._begun = threading.Event()
         self._error: BaseException | None = None
         self._owner = os.getpid()
@@ -70,7 +71,9 @@ class Supervisor:
 
     def how(self) -> str | None:
         """The way in which the server ended, as text; `None` while it runs."""
-        return self._child().ended() if self.ended.is_set() else None
+        if not self.ended.is_set():
+            return None
+        return "it was stopped" if self._stopped else self._child().ended()
 
     def wait_for_end(self, timeout_s: float) -> bool:
         """Whether the server has ended, as soon as it has or when the time is up."""
@@ -86,6 +89,7 @@ class Supervisor:
         with self._lock:
             self._stopping = True
             running = self._running
+            self._stopped |= running is not None and running.ended() is None
         self._port_mapping.withdraw()
         if running is not None:
             end(running, self._recipe)

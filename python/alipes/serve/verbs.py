@@ -48,16 +48,20 @@ class Verbs(ABC):
         return f"http://{self.metrics}/metrics"
 
     def client(self, **options: Any) -> Client:
-        """A client of this server, to be used in a `with`, or closed.
+        """A client of this server, to be used in a `with`, or closed. Waits until the server listens.
 
         Args:
             options: As in `alipes.Client`: `timeout_s`, `retry`, `headers`.
 
         Returns:
             A client over gRPC; over HTTP where flags close gRPC.
+
+        Raises:
+            ServeError: If the server has ended.
         """
         from alipes.client import Client
 
+        self._wait_until_live()
         return Client(self.grpc_url if self._offers_grpc() else self.url, **options)
 
     def ready(self, model: str = "", version: str | int = "") -> bool:
@@ -102,6 +106,21 @@ class Verbs(ABC):
         """
         with self.client() as client, _Explicit():
             client.unload(model, **options)
+
+    if not TYPE_CHECKING:  # a type checker reports names that are not there
+
+        def __getattr__(self, name: str) -> object:
+            """Names the client, for what a client has."""
+            from alipes.client import Client
+
+            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_") and hasattr(Client, name):
+                told = f"a server has no '{name}', and its client does: write `server.client().{name}(...)`"
+            raise AttributeError(told, name=name, obj=self)
+
+    @abstractmethod
+    def _wait_until_live(self) -> None:
+        """Returns once the server listens."""
 
     @abstractmethod
     def _offers_grpc(self) -> bool:

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
-from alipes import Client, NotReady, ServeError, Server, ServeTimeout, attach, launch
+from alipes import Client, NotReady, ServeError, Server, ServeTimeout, attach, launch, serve
 from support.models import add_model, times
 from support.processes import is_gone
 from support.waiting import TIMEOUT_S, until
@@ -89,6 +89,30 @@ def test_without_grpc_a_client_asks_over_http(models: Path) -> None:
         assert client.is_model_ready("times")
         with pytest.raises(ServeError, match="has no grpc endpoint: its flags close it"):
             server.grpc_url  # noqa: B018
+
+
+def test_a_server_without_http_is_waited_for_and_asked_over_grpc(models: Path) -> None:
+    with Server(models, allow_http=False, timeout=TIMEOUT_S, **LOCAL) as server:
+        assert server.ready("times")
+        assert server.status() == "ready"
+    (models / "times" / "1" / "model.onnx").write_bytes(b"no model")
+    with pytest.raises(ServeError, match="runs and will not be ready: times version 1: "):
+        Server(models, allow_http=False, timeout=TIMEOUT_S, **LOCAL)
+
+
+def test_a_client_of_a_block_is_there_when_the_server_is(models: Path) -> None:
+    with serve(models, **LOCAL) as server, server.client() as client:
+        np.testing.assert_array_equal(client.infer("times", X), 2 * X)
+
+
+def test_a_client_of_a_server_that_ended_is_refused_with_the_reason(models: Path) -> None:
+    with (
+        serve(models, server_args=["--no-such-flag"], **LOCAL) as server,
+        pytest.raises(ServeError, match=r"does not run: it ended with exit status 2\n(.*\n)*.*no-such-flag"),
+    ):
+        server.client()
+    with pytest.raises(ServeError, match="does not run: it ended with exit status 2"):
+        server.models()
 
 
 def test_each_of_two_servers_is_asked_at_its_own_address(models: Path, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_folder_may_be_named_from_the_home_folder_and_as_a_url(
     assert repository_of("~/models") == repository_of(f"file://{tmp_path}/models") == str(tmp_path / "models")
 
 
-ATTRIBUTES = sorted(name for name in dir(Instance) if not name.startswith("_"))
+ATTRIBUTES = sorted({"name", "log_path", *(name for name in dir(Instance) if not name.startswith("_"))})
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
