@@ -7,12 +7,12 @@ Export a function to a folder of models, serve the folder, and ask:
     def louder(x):
         return 2 * x
 
-    models = ModelRepository("models", clean=True)
-    models.add("louder", "python").export_version(louder, input_shapes={"x": (3,)})
+    repository = ModelRepository("models")
+    repository.add("louder", "python").export_version(louder, input_shapes={"x": (None, 3)})
 
     with Server("models", model_control_mode="explicit", load_model=["louder"]) as server:
         with server.client() as client:
-            print(client.infer("louder", [1.0, 2.0, 3.0]))
+            print(client.infer("louder", [[1.0, 2.0, 3.0]]))
         server.unload("louder")
         server.load("louder")
         print(server.url, server.ready("louder"), server.statistics("louder"))

@@ -1,9 +1,17 @@
-"""A server for the length of a `with` block, or beyond it: `from alipes import serve`.
+"""A server for the length of a `with` block, `serve`, of an object, `Server`, or beyond the script, `launch`.
 
-By default it is our own, a child process on this machine; a container image where one is named. Names are imported on
-first use, so that the process which becomes the server pays for none of them. The package can be called: it and the
-function `serve` in it have one name, and a script may mean either.
+    from alipes import serve
+
+    with serve("models", wait=True, http_address="127.0.0.1") as server:
+        with server.client() as client:
+            print(client.infer("louder", [[1.0, 2.0, 3.0]]))
+
+`serve("models", image=..., gpus=..., log_file=..., http_port=...)`: `help(alipes.serve.serve)` has all arguments. By
+default the server is our own, a child process on this machine; a container image where one is named. The package can be
+called: it and the function `serve` in it have one name, and a script may mean either.
 """
+
+# Names are imported on first use, so that the process which becomes the server pays for none of them.
 
 from __future__ import annotations
 

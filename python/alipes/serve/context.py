@@ -46,7 +46,7 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
 
         with serve("models", wait=True, http_address="127.0.0.1") as server:
             with server.client() as client:
-                print(client.infer("louder", [1.0, 2.0]))
+                print(client.infer("louder", [[1.0, 2.0, 3.0]]))
 
     The endpoints use the ports 8000, 8001 and 8002. If one of them is in use, the server takes another, and clients and
     monitors of this process that connect to `localhost:8001` reach it there; `instance.grpc` is the real address.

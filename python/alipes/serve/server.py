@@ -30,7 +30,7 @@ class Server(Instance):
         with Server("models", port=9000) as server:
             print(server.url, [model.name for model in server.models()])
             with server.client() as client:
-                print(client.infer("louder", [1.0, 2.0]))
+                print(client.infer("louder", [[1.0, 2.0, 3.0]]))
 
     Without `with`, and with models that are loaded by name:
 
