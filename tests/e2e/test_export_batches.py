@@ -19,7 +19,7 @@ from support.server import TIMEOUT_S, ServerProcess
 
 
 def recorded(x: np.ndarray) -> np.ndarray:
-    """Notes how many rows each call has; a row that begins with 7 waits for the test."""
+    """Notes how many rows each call has. 7 waits for the test, more than 100 is an error, 50 loses all rows but one."""
     import os
     import time
     from pathlib import Path
@@ -33,7 +33,7 @@ def recorded(x: np.ndarray) -> np.ndarray:
             time.sleep(0.002)
     if (x > 100).any():
         raise ValueError("too large")
-    return x * np.float32(2)
+    return x[: 1 if 50 in x else None] * np.float32(2)
 
 
 def worded(text: np.ndarray) -> np.ndarray:
@@ -68,9 +68,10 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notes]:
 def server(
     notes: Notes, serve_module: Callable[..., ServerProcess], tmp_path_factory: pytest.TempPathFactory
 ) -> ServerProcess:
-    """Serves `recorded` as f and `worded` as t."""
+    """Serves `recorded` as f and o, and `worded` as t."""
     repo = qv.ModelRepository(tmp_path_factory.mktemp("repository"))
-    repo.add("f", "python", max_batch_size=64).export_version(recorded, input_shapes={"x": (None, 2)})
+    for name in "fo":
+        repo.add(name, "python", max_batch_size=64).export_version(recorded, input_shapes={"x": (None, 2)})
     repo.add("t", "python").export_version(
         worded, input_shapes={"text": (None, 1)}, input_dtypes={"text": "BYTES"}, max_batch_size=64
     )
@@ -132,6 +133,17 @@ def test_a_bad_request_among_those_of_a_call_fails_alone(held: HeldRequests, not
         waiting[1].result(TIMEOUT_S)
     assert waiting[2].result(TIMEOUT_S)["output_0"].tolist() == [[4, 4]]
     assert notes.read("calls") == "1 3 1 1 1 "
+
+
+def test_a_function_that_loses_rows_is_called_one_by_one_from_then_on(held: HeldRequests, notes: Notes) -> None:
+    first = held.hold("o", row(7))
+    waiting = [held.wait_behind("o", row(number)) for number in (1, 50, 2)]
+    held.go_on(first)
+    assert [one.result(TIMEOUT_S)["output_0"].tolist() for one in waiting] == [[[2, 2]], [[100, 100]], [[4, 4]]]
+    assert notes.read("calls") == "1 3 1 1 1 "
+    held.server.wait_for_output(
+        r"function 'recorded' got 3 rows of 3 requests and returned \[1, 2\]: from now on it is"
+    )
 
 
 def test_texts_of_several_requests_are_one_call(held: HeldRequests, notes: Notes) -> None:

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from alipes.config.named import Named
-from alipes.errors import AlipesError, ExportError
+from alipes.errors import AlipesError
 from alipes.progress.work import task
 from alipes.repository.arguments import check_version
 from alipes.repository.layout import MAX_VERSION_DIGITS, check_model_name
 from alipes.repository.model_config import ModelConfig
 from alipes.repository.platform import SERVED, Platform, conventions
 from alipes.repository.publish import publish_version
-from alipes.repository.store.base import NoFilesFoundError
+from alipes.repository.store.base import NoFilesFoundError, NotWritten
 from alipes.repository.tensors import ExposedTensor, exposed
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Model:
             # A server that follows the repository would wait for a model there and not be ready.
             self.fs.remove_empty(self.name)
             if isinstance(error, OSError) and not isinstance(error, AlipesError):
-                raise ExportError(
+                raise NotWritten(
                     f"export of model '{self.name}' to {self.fs}: {error.strerror or error}; nothing was written"
                 ) from error
             raise

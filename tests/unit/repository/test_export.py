@@ -177,8 +177,10 @@ def test_a_full_disk_leaves_nothing_and_is_named(repo: qv.ModelRepository, tmp_p
 
 def test_a_repository_that_is_gone_is_named(repo: qv.ModelRepository, model: qv.Model) -> None:
     repo.delete()
-    with pytest.raises(ExportError, match=r"export of model 'm' to .*: No such file or directory; nothing was written"):
+    message = r"export of model 'm' to .*: No such file or directory; nothing was written"
+    with pytest.raises(ExportError, match=message) as caught:
         model.export_version(scaled())
+    assert isinstance(caught.value, OSError)
 
 
 def test_later_versions_have_the_same_inputs_and_outputs(model: qv.Model) -> None:

@@ -12,9 +12,9 @@ from typing import ClassVar, TypeAlias
 
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.schema import ModelConfig
-from alipes.errors import RepositoryError, RepositoryUseError
+from alipes.errors import ExportError, RepositoryError, RepositoryUseError
 
-__all__ = ["Names", "NoFilesFoundError", "PathExists", "Store"]
+__all__ = ["Names", "NoFilesFoundError", "NotWritten", "PathExists", "Store"]
 
 Names: TypeAlias = list[str]
 """The names in a folder; a class that has a method `list` cannot say `list[str]`."""
@@ -26,6 +26,10 @@ class NoFilesFoundError(RepositoryError, FileNotFoundError):
 
 class PathExists(RepositoryUseError, FileExistsError):
     """There is something already where something was to be published."""
+
+
+class NotWritten(ExportError, OSError):
+    """The place where a version was to be written is full, gone, or cannot be reached."""
 
 
 class Store(ABC):
