@@ -47,7 +47,7 @@ class TritonPythonModel:
     def initialize(self, args):
         import json
 
-        batches = json.loads(args["model_config"]).get("max_batch_size", 0) > 0
+        batches = json.loads(args["model_config"]).get("max_batch_size", 0) > 1
         if batches and _WHY_NOT_JOINED:
             pb_utils.Logger.log_warn(f"function '{function}' is called once a request: {{_WHY_NOT_JOINED}}")
         joins = batches and not _WHY_NOT_JOINED

@@ -68,6 +68,8 @@ def _take(function: FunctionType, source: FunctionSource, seen: set[str]) -> Non
             f"function '{name}' uses {used} of the function around it (a closure): make it a constant or an array of "
             f"the module, or {WRITE_A_MODEL}"
         )
+    if name == "<lambda>":
+        raise _no_plain_function(name)
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError) as error:
@@ -75,11 +77,8 @@ def _take(function: FunctionType, source: FunctionSource, seen: set[str]) -> Non
             f"the source of function '{name}' is not to be had: write the function to a file, and run or import that"
         ) from error
     tree = ast.parse(text).body[0] if not text.startswith("@") else None
-    if not isinstance(tree, ast.FunctionDef) or name == "<lambda>":
-        raise ExportError(
-            f"'{name}' is no plain function: neither lambdas, methods nor decorated functions can be written; write it "
-            "as `def name(x): return ...`"
-        )
+    if not isinstance(tree, ast.FunctionDef):
+        raise _no_plain_function(name)
     changed = [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
     if changed:
         raise ExportError(
@@ -92,6 +91,13 @@ def _take(function: FunctionType, source: FunctionSource, seen: set[str]) -> Non
         elif used not in function.__globals__ and not hasattr(builtins, used):
             raise ExportError(f"function '{name}' uses '{used}', which is not defined")
     source.functions.append(text.rstrip())
+
+
+def _no_plain_function(name: str) -> ExportError:
+    return ExportError(
+        f"'{name}' is no plain function: neither lambdas, methods nor decorated functions can be written; write it as "
+        "`def name(x): return ...`"
+    )
 
 
 def _take_global(user: str, name: str, value: Any, source: FunctionSource, seen: set[str]) -> None:
