@@ -47,8 +47,8 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
         values = serve_command().make_context("alipes serve", words).params
     except click.NoSuchOption as error:
         raise _unknown(error.option_name, argv) from None
-    except click.UsageError as error:
-        raise ConfigError(error.format_message()) from None
+    except click.BadOptionUsage as error:
+        raise ConfigError(f"leave out what is behind {error.option_name}=: it takes no value") from None
     pairs = [(flag, text) for flag in SERVE_FLAGS if not flag.alias for text in _texts(flag, values[_variable(flag)])]
     return pairs, list(values[_REPOSITORIES])
 

@@ -25,7 +25,7 @@ __all__ = ["announced", "recipe", "serve", "supervised"]
 _numbers = itertools.count(1)
 
 # Flags that shorten a server's log: it may then lack the lines that announce its endpoints.
-_QUIET = ("--log-info", "--log-file")
+_QUIET = ("--log-info", "--log_info", "--log-file", "--log_file", "--quiet", "-q")
 
 
 def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that scripts use

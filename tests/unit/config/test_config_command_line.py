@@ -88,6 +88,12 @@ def test_a_flag_without_its_value_says_so_with_an_example(behind: list[str]) -> 
         split_arguments(["--http-port", *behind])
 
 
+@pytest.mark.parametrize("word", ["--quiet=true", "--verbose=2"])
+def test_a_flag_that_takes_no_value_says_so(word: str) -> None:
+    with pytest.raises(ConfigError, match=f"behind {word.partition('=')[0]}=: it takes no value"):
+        split_arguments([word])
+
+
 def test_every_flag_of_the_table_is_one_of_the_command() -> None:
     options = {name for parameter in serve_command().params for name in parameter.opts}
     assert {f"--{flag.name}" for flag in SERVE_FLAGS} <= options

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from alipes.errors import ServeError
+from alipes.serve.context import announced
 from alipes.serve.endpoints import ServerEndpoint
 from alipes.serve.folder import repository_of
 from alipes.serve.gpus import visible_devices
@@ -145,3 +146,9 @@ def test_gpus_are_positions_in_the_environments_list() -> None:
 def test_a_gpu_that_is_not_there_is_a_value_error(gpus: list[int], named: str) -> None:
     with pytest.raises(ValueError, match=f"there is no GPU {gpus[0]}"):
         visible_devices(gpus, {"CUDA_VISIBLE_DEVICES": named})
+
+
+@pytest.mark.parametrize("flag", ["-q", "--quiet", "--log-info=false", "--log_info=false", "--log-file=log"])
+def test_a_server_with_a_short_log_announces_no_endpoint(flag: str) -> None:
+    assert announced(recipe(flags=(flag,))) == ()
+    assert announced(recipe(flags=("-v",))) == {"http", "grpc", "metrics"}
