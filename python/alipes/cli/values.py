@@ -142,14 +142,12 @@ def _texts(spec: TensorSpec, value: Any) -> Array:
         array = np.array(value, object)
     except ValueError:
         array = np.empty(0, object)
-    if array.size and all(isinstance(one, str) for one in array.flat):
-        array.flat = [_encoded(spec, one) for one in array.flat]
-    else:
+    if not array.size or not all(isinstance(one, str) for one in array.flat):
         raise CommandFailed(
             f"input '{spec.name}' takes BYTES: write text, or a JSON array of strings",
             f"it was given {short(json.dumps(value))}",
         )
-    return array
+    return np.array([_encoded(spec, one) for one in array.flat], object).reshape(array.shape)
 
 
 def _encoded(spec: TensorSpec, text: str | bytes) -> bytes:
