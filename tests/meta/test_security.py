@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from alipes.config.flags import FLAGS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
@@ -29,6 +30,19 @@ def names() -> frozenset[str]:
     python = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
     rust = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "crates").rglob("*.rs"))
     return frozenset(re.findall(r"\bdef (test_\w+)", python)) | frozenset(re.findall(r"\bfn (\w+)", rust))
+
+
+def test_the_page_names_flags_and_files_that_exist() -> None:
+    flags = {flag.name for flag in FLAGS}
+    assert set(re.findall(r"`--([a-z0-9-]+)", PAGE)) - flags == set()
+    files = re.findall(r"`((?:crates|python|docs|tests)/[^` ]+)`", PAGE) + re.findall(r"\]\(([^)#]+)", PAGE)
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+
+
+def test_the_page_says_of_each_time_limit_that_is_off_that_it_is_to_be_set() -> None:
+    """A load has no limit of time unless the operator sets one."""
+    (load,) = [flag for flag in FLAGS if flag.name == "model-load-timeout-secs"]
+    assert (load.default, "where `--model-load-timeout-secs` is set" in PAGE) == (0.0, True)
 
 
 def test_the_page_makes_claims() -> None:
