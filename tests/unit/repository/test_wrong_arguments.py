@@ -59,11 +59,11 @@ MISTAKES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "a size that is a fraction": (
         export(input_shapes={"sound": (None, 4.5)}),
-        r"in input_shapes, the shape of 'sound' has a size that is no whole number and not None: \(None, 4\.5\)",
+        r"in input_shapes, the shape of 'sound' has size 4\.5; expected whole numbers, with None for the batch",
     ),
     "an array in the place of a shape": (
         export(input_shapes={"sound": np.zeros((2, 4), np.float32)}),
-        "in input_shapes, the shape of 'sound' has a size that is no whole number",
+        r"in input_shapes, the shape of 'sound' has size array\(\[",
     ),
     "no shapes at all": (
         export(input_shapes=None),

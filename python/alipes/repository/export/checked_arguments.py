@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from alipes.config.nearest import nearest
 from alipes.errors import ExportError
-from alipes.repository.tensors import describe_shape
 
 if TYPE_CHECKING:
     from alipes.repository.declare import Shapes, Sizes
@@ -125,10 +124,11 @@ def _sizes(model: str, which: str, shape: object) -> Sizes:
             "the batch, such as (None, 64)"
         )
     sizes = tuple(shape)
-    if not all(size is None or _is_whole(size) for size in sizes):
+    wrong = [size for size in sizes if size is not None and not _is_whole(size)]
+    if wrong:
         raise ExportError(
-            f"export of model '{model}': in input_shapes, the shape {which}has a size that is no whole number and not "
-            f"None: {_shortened(sizes)}; expected sizes such as {describe_shape((None, 64))}"
+            f"export of model '{model}': in input_shapes, the shape {which}has size {_shortened(wrong[0])}; expected "
+            "whole numbers, with None for the batch, such as (None, 64)"
         )
     return tuple(None if size is None else index(size) for size in sizes)
 
