@@ -67,7 +67,7 @@ def checked_shapes(model: str, shapes: Shapes) -> Shapes:
     return [_sizes(model, f"{at} ", shape) for at, shape in enumerate(shapes)]
 
 
-def checked_names(model: str, names: Sequence[str] | None) -> list[str] | None:
+def checked_names(model: str, names: Iterable[str] | None) -> list[str] | None:
     """Names of outputs; one name may stand alone.
 
     Raises:
@@ -75,15 +75,16 @@ def checked_names(model: str, names: Sequence[str] | None) -> list[str] | None:
     """
     if names is None:
         return None
-    listed = [names] if isinstance(names, str) else names
-    if not isinstance(listed, list | tuple) or not all(isinstance(name, str) and name for name in listed):
+    ordered = isinstance(names, Iterable) and not isinstance(names, Mapping | set | frozenset)
+    listed = [names] if isinstance(names, str) else list(names) if ordered else []
+    if not listed or not all(isinstance(name, str) and name for name in listed):
         raise ExportError(
             f"export of model '{model}': output_names is {names!r}; expected names in order, such as "
             "output_names=['prob']"
         )
     if len(set(listed)) != len(listed):
-        raise ExportError(f"export of model '{model}': output names {list(listed)} are not all different")
-    return list(listed)
+        raise ExportError(f"export of model '{model}': output names {listed} are not all different")
+    return listed
 
 
 def checked_options(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
