@@ -18,18 +18,19 @@ HEAD = """\
 
 <!-- Written by `make bench WRITE_DOCS=1`; the words live in bench/report/page.py. -->
 
-alipes beside three kinds of company, all started, asked and checked by one command on one machine:
+This page compares alipes with three kinds of programs. One command starts all of them on one machine, sends them the
+same requests and checks their responses:
 
-- **floors**: tiny servers that read the whole request and send a fixed answer, with the same libraries, the same
-  network threads and the same compiler settings as alipes (`hyper` for HTTP, `tonic` for gRPC). Nothing that answers
-  over these libraries can be faster; the ratio says what everything between the sockets costs;
+- **floors**: tiny servers that read the whole request and send a fixed response, with the same libraries, the same
+  network threads and the same compiler settings as alipes (`hyper` for HTTP, `tonic` for gRPC). No server
+  that uses these libraries can be faster; the ratio is the cost of everything between the sockets;
 - **peers** from the package registry, each in an environment of its own: FastAPI, Mosec, and the real Triton of the
   `nvidia-pytriton` wheel, whose only backend is Python (where alipes runs a graph, Triton runs numpy);
 - **the engine itself**: a bare ONNX Runtime loop.
 
-Server and load tool share the machine, so only ratios taken in one run mean anything: contenders are measured in turn
-(A B C A B C …) and figures are divided within a round. Each line shows the median ratio, and in brackets the least and
-the greatest of the rounds.
+Server and load tool share the machine, so only ratios within one run are meaningful: the programs are measured in turn
+(A B C A B C …) and figures are divided within a round. Each line shows the median ratio, and in brackets the smallest
+and the largest of the rounds.
 """
 
 METHOD = """\
@@ -61,7 +62,7 @@ METHOD = """\
 - Latencies of one connection depend on where the system puts two threads, and stay as they are for as long as the
   connection lives; so they are taken in many short pieces.
 
-## Do it yourself
+## Repeat it
 
 ```bash
 make bench-tools                                  # installs wrk and h2load where they are missing (Debian, Ubuntu)
