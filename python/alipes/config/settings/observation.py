@@ -46,7 +46,7 @@ METRICS: Final = (
         "summary_quantiles",
         "str",
         "0.5:0.05,0.9:0.01,0.95:0.001,0.99:0.001,0.999:0.001",
-        "The quantiles to show, with errors, which are read and not needed: values are off by one per cent at most.",
+        "The quantiles to show. Their errors are read and not used: values are off by one per cent at most.",
         option="summary_quantiles",
     ),
     Setting(
@@ -86,7 +86,7 @@ TRACES: Final = (
         "rate",
         "int",
         1000,
-        "Every so manieth request is traced. 0 with `opentelemetry`: only requests whose callers trace them.",
+        "Trace one request in `rate`; 0 with `opentelemetry` traces only requests that ask for it.",
         option="trace.rate",
     ),
     Setting(_TRACE, "", "count", "int", -1, "Requests to trace; -1 for any number.", option="trace.count", low=-1),
@@ -97,7 +97,7 @@ TRACES: Final = (
         "log-frequency",
         "int",
         0,
-        "So many traces go into a file of their own, `<file>.<number>`; 0 writes all into one.",
+        "Number of traces in each file, `<file>.<number>`; 0 writes all into one.",
         option="trace.log_frequency",
     ),
     Setting(
@@ -126,8 +126,8 @@ TRACES: Final = (
         "resource",
         "list",
         (),
-        "What spans say about the server, `<key>=<value>`; may be given several times. OTEL_RESOURCE_ATTRIBUTES is "
-        "read too. service.name is triton-inference-server where nobody says otherwise.",
+        "Attributes of the server in spans, `<key>=<value>`; may be given several times. OTEL_RESOURCE_ATTRIBUTES is "
+        "read too. service.name is triton-inference-server by default.",
         option="trace.resource",
     ),
     Setting(
