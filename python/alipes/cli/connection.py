@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from alipes.cli.failures import CommandFailed, UsageFailed
-from alipes.errors import AlipesError
+from alipes.errors import AlipesError, ConfigError, TlsError, TransportError
 from alipes.local_ports import resolve
 
 if TYPE_CHECKING:
@@ -75,8 +75,17 @@ def connect(
 
     tls = Tls(roots=tls_roots) if tls_roots else None
     address = _with_scheme(url or default_address(), encrypted=tls is not None)
-    # A person decides whether to try again.
-    return Client(address, timeout_s=timeout_s, retry=Retry(times=0), headers=read_headers(headers), tls=tls)
+    try:
+        # A person decides whether to try again.
+        return Client(address, timeout_s=timeout_s, retry=Retry(times=0), headers=read_headers(headers), tls=tls)
+    except TlsError:
+        raise
+    except (TransportError, ConfigError) as error:
+        if isinstance(error, ConfigError) and error.key != "address":
+            raise
+        raise UsageFailed(
+            "write --url as HOST:PORT, http://, https://, grpc://, grpcs:// or unix:PATH", str(error)
+        ) from error
 
 
 def http_url(url: str | None) -> str:

@@ -8,12 +8,24 @@ import textwrap
 from collections.abc import Callable
 from typing import Final
 
-from alipes.errors import AlipesError, ConfigError, TlsError, TransportError, Unauthenticated
+from alipes.errors import (
+    AlipesError,
+    ConfigError,
+    DeadlineExceeded,
+    InferError,
+    PermissionDenied,
+    TlsError,
+    TransportError,
+    Unauthenticated,
+)
 
 __all__ = ["NOT_RUNNING", "CommandFailed", "UsageFailed", "fold", "perform"]
 
 NOT_RUNNING: Final = "start a server with `alipes serve REPOSITORY`, or name one with --url"
 """What to do where nobody answers."""
+
+_NOT_SERVED: Final = ("has no available versions", "is not found", "is not ready")
+"""What servers say of a model that they have and do not serve. Source: Triton."""
 
 _COLUMNS: Final = 80
 _LINES: Final = 4
@@ -75,8 +87,15 @@ def _explained(error: AlipesError | OSError) -> tuple[str, str]:
     """What to do and what was seen."""
     if isinstance(error, TransportError) and not isinstance(error, TlsError) and not error.reached:
         return NOT_RUNNING, str(error)
-    if isinstance(error, Unauthenticated):
+    if isinstance(error, DeadlineExceeded):
+        return "allow more time, with --timeout where the verb has it", str(error)
+    if isinstance(error, Unauthenticated | PermissionDenied):
         return "add what the server asks for with --header NAME:VALUE", str(error)
+    seen, has, names = str(error).partition("; the server has ")
+    if has:
+        return f"the server has {names}", seen
+    if isinstance(error, InferError) and any(words in str(error) for words in _NOT_SERVED):
+        return "see with `alipes models list` which models are ready, and why others are not", str(error)
     return (error.explain() if isinstance(error, ConfigError) else str(error)), ""
 
 

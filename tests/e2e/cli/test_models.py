@@ -98,3 +98,18 @@ def test_where_no_server_is_the_verbs_say_how_to_start_one() -> None:
         assert done.code == 1
         assert "alipes serve REPOSITORY" in done.err
         check_readable(done)
+
+
+@pytest.mark.parametrize("address", ["localhost:99999", "local host", "ftp://localhost"])
+def test_an_address_that_is_none_is_wrong_usage(address: str) -> None:
+    done = alipes("stats", "--url", address)
+    assert (done.code, done.err.startswith("error: write --url as HOST:PORT")) == (2, True)
+    check_readable(done)
+
+
+def test_a_model_that_is_not_ready_leads_to_the_list(server: ServerProcess) -> None:
+    alipes("models", "load", "broken", "--url", server.http)
+    for model in ("broken", "empty"):
+        done = alipes("infer", model, "1", "--url", server.http)
+        assert (done.code, "alipes models list" in done.err) == (1, True)
+        check_readable(done)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from alipes.cli.failures import CommandFailed, UsageFailed, fold, perform
+from alipes.errors import ConfigError, DeadlineExceeded, NotFound, Unauthenticated
 from support.command import alipes
 
 _VERBS = ("infer", "ask", "models", "stats", "status", "repo", "explain", "monitor")
@@ -43,8 +45,28 @@ def test_a_header_without_its_colon_is_wrong_usage() -> None:
     assert (done.code, done.err) == (2, "error: write --header NAME:VALUE, not 'word'\n")
 
 
-def test_a_traceback_of_a_server_leaves_its_first_and_its_last_line() -> None:
-    from alipes.cli.failures import fold
+@pytest.mark.parametrize(
+    ("error", "code", "printed"),
+    [
+        (DeadlineExceeded("no answer within 1 s"), 1, "allow more time, with --timeout where the verb has it"),
+        (Unauthenticated("a key is missing"), 1, "add what the server asks for with --header NAME:VALUE"),
+        (NotFound("'m' is not found; the server has 'n'"), 1, "the server has 'n'\n  'm' is not found"),
+        (ConfigError("that is wrong", hint="do this"), 1, "that is wrong (do this)"),
+        (CommandFailed("do this", "that is wrong"), 1, "do this\n  that is wrong"),
+        (UsageFailed("write this"), 2, "write this"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_an_error_begins_with_its_mend(
+    error: BaseException, code: int, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def action() -> int:
+        raise error
 
+    assert perform(action) == code
+    assert capsys.readouterr().err.startswith(f"error: {printed}" if printed else "")
+
+
+def test_a_traceback_of_a_server_leaves_its_first_and_its_last_line() -> None:
     lines = fold("\n".join(["model 'm' failed", *(f"  line {number}" for number in range(20)), "ValueError: x"]))
     assert lines.splitlines() == ["model 'm' failed", "  line 0", "  ...", "ValueError: x"]
