@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -42,6 +43,8 @@ def add_file(folder: str, file: Path, name: str, version: int | None) -> str:
     platform = _platform(file)
     from alipes.repository.model_repository import ModelRepository
 
+    # What is wrong with other models is for `alipes repo list` to say.
+    logging.getLogger("alipes.repository").addHandler(logging.NullHandler())
     repository = ModelRepository(folder)
     model, is_new = _model(repository, name or _name(file), platform)
     try:

@@ -21,6 +21,13 @@ from alipes.cli.waiting_view import view
 
 Document = dict[str, Any]
 
+_MENDS: Final = {
+    401: "add what the server asks for with --header NAME:VALUE",
+    403: "add what the server asks for with --header NAME:VALUE",
+    404: "see with `alipes models list` which models are ready",
+}
+"""What to do about a refusal, by its status."""
+
 _ELSEWHERE: Final = "say with --url where the server is"
 
 # Longest wait for the server's word: it answers without looking at a model, so in no time.
@@ -71,7 +78,8 @@ def ask(place: str, headers: Mapping[str, str]) -> Document:
         with urlopen(Request(place, headers=dict(headers)), timeout=_TIMEOUT_S) as answer:
             document = json.loads(answer.read())
     except HTTPError as error:
-        raise ExplainFailed(_refusal(error)) from error
+        mend = _MENDS.get(error.code, "see the log of the server for more")
+        raise ExplainFailed(mend, _refusal(error)) from error
     except (OSError, URLError) as error:
         reason = getattr(error, "reason", error)
         raise ExplainFailed(NOT_RUNNING, f"no server answers at {place} ({reason})") from error

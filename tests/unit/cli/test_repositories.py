@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.command import alipes, check_readable
+from support.command import alipes, alipes_process, check_readable
 from support.models import add_model, times
 
 _MODEL = """
@@ -80,6 +80,14 @@ def test_a_file_is_added_as_the_next_version(file: Path, tmp_path: Path) -> None
         assert (done.code, done.err) == (0, "")
         assert done.out == f"added models/double/{version}/model.onnx\nserve it with: alipes serve models\n"
     assert 'name: "X"' in (tmp_path / "models" / "double" / "config.pbtxt").read_text()
+
+
+def test_models_that_are_broken_do_not_disturb_another(file: Path, tmp_path: Path) -> None:
+    add_model(tmp_path / "models", "broken", config="max_batch_sise: 8")
+    done = alipes_process("repo", "add", "models", file.name, folder=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    done = alipes("repo", "add", "models", file.name, "--name=broken", folder=tmp_path)
+    assert (done.code, "first, or choose a --name" in done.err) == (1, True)
 
 
 def test_the_name_and_the_version_can_be_chosen(file: Path, tmp_path: Path) -> None:
