@@ -42,7 +42,9 @@ def print_answer(answer: Answer, datatypes: dict[str, str]) -> None:
 
 def as_document(answer: Answer, model: str) -> str:
     """The answer as JSON: outputs by name."""
-    document: dict[str, Any] = {"model": model, "version": answer.version}
+    document: dict[str, Any] = {"model": model}
+    if answer.version:
+        document["version"] = answer.version
     if answer.request_id:
         document["id"] = answer.request_id
     if answer.parameters:

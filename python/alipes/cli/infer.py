@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from alipes.cli.connection import Header, Timeout, TlsRoots, Url, connect
 from alipes.cli.failures import perform
+from alipes.errors import InferError
 
 if TYPE_CHECKING:
     from alipes.cli.arguments import TypedRequest
@@ -52,7 +53,8 @@ def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
     """Ask a model, and print its outputs.
 
     A model with one input needs no name: `alipes infer double 1 2 3`, `alipes infer digits @scan.npy`. A missing batch
-    axis is added. `-` alone takes a V2 request body too.
+    axis is added. `-` alone takes a V2 request body too. Of a decoupled model each response is printed as it comes; it
+    is asked over gRPC: --url localhost:8001.
     """
 
     def action() -> int:
@@ -66,11 +68,13 @@ def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
             typed = Reader(signature).request(words)
             for note in typed.notes:
                 print(f"note: {note}", file=sys.stderr)
-            answer = _answer(client, model, version, typed, output)
-        if as_json:
-            print(as_document(answer, model))
-        else:
-            print_answer(answer, {name: spec.datatype for name, spec in signature.outputs.items()})
+            datatypes = {name: spec.datatype for name, spec in signature.outputs.items()}
+            for answer in _answers(client, model, version, typed, output):
+                if as_json:
+                    print(as_document(answer, model), flush=True)
+                else:
+                    print_answer(answer, datatypes)
+                    sys.stdout.flush()
         return 0
 
     return perform(action)
@@ -107,22 +111,35 @@ def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
         with connect(url, header, tls_roots, timeout) as client:
             signature = client.signature(function, version)
             typed = Reader(signature).call(words)
-            answer = _answer(client, function, version, typed, None)
-        print(_value(answer, typed, signature))
+            for answer in _answers(client, function, version, typed, None):
+                print(_value(answer, typed, signature), flush=True)
         return 0
 
     return perform(action)
 
 
-def _answer(client: Client, model: str, version: str, typed: TypedRequest, outputs: Sequence[str] | None) -> Answer:
-    return client.ask(
-        model,
-        typed.inputs,
-        outputs=outputs or typed.outputs,
-        version=version,
-        request_id=typed.request_id,
-        parameters=typed.parameters,
-    )
+def _answers(
+    client: Client, model: str, version: str, typed: TypedRequest, outputs: Sequence[str] | None
+) -> Iterator[Answer]:
+    """The answer of a model; of a decoupled one each response as it comes, for which the server has to speak gRPC."""
+    from alipes.client import Answer
+
+    options: Any = {"version": version, "request_id": typed.request_id, "parameters": typed.parameters}
+    wanted = outputs or typed.outputs
+    if not _is_decoupled(client, model, version):
+        yield client.ask(model, typed.inputs, outputs=wanted, **options)
+        return
+    for response in client.stream(model, typed.inputs, outputs=wanted, **options):
+        yield Answer(response, version, typed.request_id, {})
+
+
+def _is_decoupled(client: Client, model: str, version: str) -> bool:
+    """Whether a request may have any number of responses; not where a server tells no configurations."""
+    try:
+        config = client.config(model, version)
+    except InferError:
+        return False
+    return bool(config.get("model_transaction_policy", {}).get("decoupled"))
 
 
 def _value(answer: Answer, typed: TypedRequest, signature: Signature) -> str:

@@ -35,6 +35,27 @@ class TritonPythonModel:
         ]
         return pb_utils.InferenceResponse(tensors)
 """
+# Counts down from N, a response for each number.
+_COUNT = """
+import numpy
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for number in range(int(pb_utils.get_input_tensor_by_name(request, "N").as_numpy()[0]), 0, -1):
+                tensor = pb_utils.Tensor("LEFT", numpy.array([number], numpy.int64))
+                sender.send(pb_utils.InferenceResponse([tensor]))
+            sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+"""
+_COUNT_CONFIG = """
+backend: "python"
+model_transaction_policy { decoupled: true }
+input [ { name: "N" data_type: TYPE_INT64 dims: [ 1 ] } ]
+output [ { name: "LEFT" data_type: TYPE_INT64 dims: [ 1 ] } ]
+"""
 _REPEAT_CONFIG = """
 backend: "python"
 input [
@@ -53,9 +74,10 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ser
     repository = tmp_path_factory.mktemp("models")
     add_model(repository, "double", times(2.0))
     add_model(repository, "wide", times(1.0, columns="any"))
-    (repository / "repeat" / "1").mkdir(parents=True)
-    (repository / "repeat" / "1" / "model.py").write_text(_REPEAT)
-    (repository / "repeat" / "config.pbtxt").write_text(_REPEAT_CONFIG)
+    for name, program, config in (("repeat", _REPEAT, _REPEAT_CONFIG), ("count", _COUNT, _COUNT_CONFIG)):
+        (repository / name / "1").mkdir(parents=True)
+        (repository / name / "1" / "model.py").write_text(program)
+        (repository / name / "config.pbtxt").write_text(config)
     return serve_module(repository)
 
 
@@ -222,4 +244,22 @@ def test_a_process_of_its_own_prints_the_same(server: ServerProcess) -> None:
 def test_a_metrics_port_is_no_inference_server(server: ServerProcess) -> None:
     done = alipes("infer", "--url", server.metrics, "double", "1,2")
     assert (done.code, "HTTP or gRPC port" in done.err) == (1, True)
+    check_readable(done)
+
+
+def test_a_decoupled_model_prints_each_response(server: ServerProcess) -> None:
+    url = ("--url", server.grpc)
+    assert alipes("ask", *url, "count", "3").out == "3\n2\n1\n"
+    assert alipes("ask", *url, "count", "0").out == ""
+    lines = alipes("infer", *url, "count", "2", "--json").out.splitlines()
+    assert [json.loads(line)["outputs"] for line in lines] == [{"LEFT": [2]}, {"LEFT": [1]}]
+    assert alipes("infer", *url, "count", "2").rows[1::2] == [
+        ["LEFT", "INT64", "[1]", "[2]"],
+        ["LEFT", "INT64", "[1]", "[1]"],
+    ]
+
+
+def test_a_decoupled_model_over_http_leads_to_grpc(server: ServerProcess) -> None:
+    done = alipes("ask", "--url", server.http, "count", "3")
+    assert (done.code, "gRPC" in done.err) == (1, True)
     check_readable(done)
