@@ -45,7 +45,7 @@ def unknown_command(called: str, word: str, known: Sequence[str]) -> str:
         known: The commands that there are.
     """
     close = nearest(word, known)
-    if close is None and called == "alipes" and Path(word).is_dir():
+    if called == "alipes" and Path(word).is_dir() and (close is None or "/" in word):
         return f"to serve a folder, type\nalipes serve {word}"
     first = f"did you mean {called} {close}?\n" if close else ""
     return f"{first}there is no command {word!r}; {called} --help lists them"

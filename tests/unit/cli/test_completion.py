@@ -21,7 +21,7 @@ PROGRAMS = Path(sys.executable).parent
 
 # What is typed -> some of the words that are offered.
 OFFERED = {
-    "alipes s": {"serve", "status", "stop"},
+    "alipes s": {"serve", "stats", "status", "stop"},
     "alipes serve --http-p": {"--http-port"},
     "alipes serve --log-format ": {"default", "ISO8601", "JSON"},
     "alipes serve --log-format j": {"JSON"},
@@ -67,7 +67,6 @@ def test_commands_flags_and_choices_are_offered(
         ("alipes launch mo", "dir"),
         ("alipes serve --log-file mo", "file"),
         ("alipes serve --model-repository mo", "dir"),
-        ("alipes status mo", "file"),
     ],
 )
 def test_files_and_folders_are_left_to_the_shell(
