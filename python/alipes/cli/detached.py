@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,17 @@ from typing import Annotated
 
 import typer
 
+from alipes.cli.mistakes import show_mistake
+from alipes.cli.serve_mistakes import flag_mistake
 from alipes.cli.status import show, status
-from alipes.errors import AlipesError
+from alipes.config.load import parse_flags
+from alipes.errors import AlipesError, ConfigError
 from alipes.serve.detached import Detached, attach
 from alipes.serve.detached import launch as launch_server
 
 __all__ = ["launch", "status", "stop"]
+
+_WRONG_COMMAND_LINE = 2
 
 HandleFile = Annotated[Path, typer.Argument(metavar="HANDLE", help="The file that `alipes launch` wrote.")]
 
@@ -28,6 +34,11 @@ def launch(
     timeout: Annotated[float | None, typer.Option(min=0.1, help="Longest wait in seconds until it is ready.")] = None,
 ) -> int:
     """Start a server that goes on running, and return once it is ready. Further flags are those of `alipes serve`."""
+    try:
+        parse_flags([repository, *context.args], os.environ)
+    except ConfigError as error:  # before a process is started, which could say it in its log alone
+        show_mistake(flag_mistake(error))
+        return _WRONG_COMMAND_LINE
     return _report(
         lambda: launch_server(repository, handle, server_args=context.args, log_file=log_file, timeout=timeout), show
     )

@@ -37,8 +37,8 @@ def _no_repository() -> str:
     first = f"did you mean alipes serve {found}?" if found else "name a folder of models: alipes serve FOLDER"
     return (
         f"{first}\n"
-        "a model has a folder there, as in FOLDER/digits/1/model.onnx; FOLDER may be empty\n"
-        "at first: --model-control-mode=poll serves what comes later"
+        "a model has a folder in it, such as FOLDER/digits/1/model.onnx\n"
+        "an empty one serves nothing, or what comes later: --model-control-mode=poll"
     )
 
 

@@ -50,7 +50,10 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
     except click.BadOptionUsage as error:
         raise ConfigError(f"leave out what is behind {error.option_name}=: it takes no value") from None
     pairs = [(flag, text) for flag in SERVE_FLAGS if not flag.alias for text in _texts(flag, values[_variable(flag)])]
-    return pairs, list(values[_REPOSITORIES])
+    repositories = list(values[_REPOSITORIES])
+    if "" in repositories:  # what a shell makes of a variable that is not set; as a path it is the current folder
+        raise ConfigError("the name of the repository is empty", key="model-repository")
+    return pairs, repositories
 
 
 @cache

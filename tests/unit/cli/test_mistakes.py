@@ -68,6 +68,7 @@ def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path:
         ("serve digits.onnx", "put the file at MODELS/digits/1/model.onnx, and serve that folder:", 1),
         ("sreve models", "did you mean alipes serve?", 2),
         ("./models", "to serve a folder, type", 2),
+        ("launch models --prot 1", "did you mean --port / --http-port?", 2),
         ("config explain mdoels", "did you mean models?", 1),
         ("config explain --prot", "did you mean --port / --http-port?", 2),
     ],

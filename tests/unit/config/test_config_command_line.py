@@ -88,6 +88,11 @@ def test_a_flag_without_its_value_says_so_with_an_example(behind: list[str]) -> 
         split_arguments(["--http-port", *behind])
 
 
+def test_an_empty_repository_is_no_folder() -> None:
+    with pytest.raises(ConfigError, match="empty"):
+        split_arguments([""])
+
+
 @pytest.mark.parametrize("word", ["--quiet=true", "--verbose=2"])
 def test_a_flag_that_takes_no_value_says_so(word: str) -> None:
     with pytest.raises(ConfigError, match=f"behind {word.partition('=')[0]}=: it takes no value"):
