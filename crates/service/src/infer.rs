@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use alipes_protocol::{InferError, InferRequest, InferResponse};
 use alipes_request::budget::{Budget, Charge, count_answer};
+use alipes_request::check::explain_refusal;
 use alipes_request::responder::{Reply, Responder};
 use alipes_runtime::cache::{BodyKey, Cached, Encoded};
 use alipes_runtime::model::ModelVersion;
@@ -43,7 +44,7 @@ impl Service {
         };
         let outcome = match submitted {
             Ok(answer) => answer.await.unwrap_or_else(|_| Err(no_answer(model))),
-            Err(error) => Err(error),
+            Err(error) => Err(explain_refusal(&model.spec, self.config.triton_release, error)),
         };
         caller.is_answered = true;
         if self.log.is_verbose() {

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use alipes_protocol::trace::Trace;
 use alipes_protocol::{InferError, InferRequest};
+use alipes_request::check::explain_refusal;
 use alipes_request::inflight::OwnedAdmission;
 use alipes_request::mailbox::{Caller, Mailbox, Response};
 use alipes_request::responder::{Answer, Reply, Responder};
@@ -152,7 +153,7 @@ impl Session {
                 let model = Some(Submitted { version: model, arrived, trace, finishing, caller, _inside });
                 self.admit(OpenRequest { model, ..open });
             }
-            Err(error) => self.refuse_open(open, error),
+            Err(error) => self.refuse_open(open, self.explained(&model, error)),
         }
         submission
     }
@@ -160,9 +161,16 @@ impl Session {
     /// Takes note of what became of a submission.
     pub fn submitted(&mut self, SubmissionOutcome { key, outcome }: SubmissionOutcome) {
         if let (Err(error), Some(open)) = (outcome, self.requests.get_mut(key)) {
-            open.model = None;
+            let error = match open.model.take() {
+                Some(submitted) => self.explained(&submitted.version, error),
+                None => error,
+            };
             self.arrived.push_back(Response { tag: key as u64, answer: Some(Err(error)), last: true });
         }
+    }
+
+    fn explained(&self, model: &ModelVersion, error: InferError) -> InferError {
+        explain_refusal(&model.spec, self.service.config.triton_release, error)
     }
 
     /// Adds a request that reaches no model: the error is its only response, in order where it is ordered.

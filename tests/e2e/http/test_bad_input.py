@@ -49,6 +49,26 @@ def test_a_bad_body_gets_one_clear_error_and_the_connection_serves_on(
     assert_serves(connection)
 
 
+PLACES = {
+    "no JSON": (b'{"inputs":\n [}', "; line 2, column 3: expected a value (text stands in double quotes), found }"),
+    "too few values": (document(data=[1]), "; input 'X' (inputs[0]): shape [1,2] needs 2 elements, data has 1"),
+    "too many values": (document(data=[1, 2, 3]), "; input 'X' (inputs[0]): shape [1,2] needs 2 elements, data has 3"),
+    "a text among numbers": (
+        document(data=[1, "2"]),
+        "; input 'X' (inputs[0]): value 1 of its data, counted from 0, is \"2\", expected a number",
+    ),
+    "an unknown input": (document(name="Q"), "; it takes 'X'"),
+    "plain values": (b'{"X": [1, 2]}', '; plain values, as in {"X": 1}, are for .../generate'),
+}
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_a_refusal_says_where_the_body_is_wrong(connection: http.client.HTTPConnection, case: str) -> None:
+    body, place = PLACES[case]
+    _, text = post(connection, body)
+    assert json.loads(text)["error"].endswith(place)
+
+
 def binary(header: dict[str, object], tail: bytes) -> tuple[bytes, str]:
     head = json.dumps(header).encode()
     return head + tail, str(len(head))

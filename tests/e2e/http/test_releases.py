@@ -48,8 +48,20 @@ TABLE = (
         "POST",
         INFER,
         (500, "\"Unable to parse 'data': Shape does not match true shape of 'data' field\""),
-        (500, "\"Failed to parse 'data' field: shape does not match true shape\""),
+        (
+            500,
+            "\"Failed to parse 'data' field: shape does not match true shape; input 'X' (inputs[0]): "
+            'shape [1,2] needs 2 elements, data has 1"',
+        ),
         body={"inputs": [INPUT | {"data": [1]}]},
+    ),
+    Exchange(
+        "an input that the model does not have",
+        "POST",
+        INFER,
+        (400, "\"unexpected inference input 'Q' for model 'double'\""),
+        (400, "\"unexpected inference input 'Q' for model 'double'; it takes 'X'\""),
+        body={"inputs": [INPUT | {"name": "Q"}]},
     ),
     Exchange(
         "a length of the JSON that is no number",

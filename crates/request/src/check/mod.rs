@@ -17,8 +17,11 @@ use smallvec::SmallVec;
 
 use crate::visit::{StateTensor, Visit};
 
+mod explain;
 mod sequence;
 
+pub use explain::explain_refusal;
+use explain::{UNEXPECTED_INPUT, UNEXPECTED_OUTPUT};
 pub use sequence::{check_id, has_id};
 
 /// Name that Triton gives to the only input of a raw request in its error texts.
@@ -202,7 +205,7 @@ impl RequestCheck<'_> {
                 Some(index) => wanted.push(index),
                 None => {
                     return Err(InferError::invalid(format!(
-                        "unexpected inference output '{name}' for model '{}'",
+                        "{UNEXPECTED_OUTPUT}{name}' for model '{}'",
                         self.model.name
                     )));
                 }
@@ -268,7 +271,7 @@ impl RequestCheck<'_> {
     fn check_input(&self, tensor: Tensor, raw: bool) -> Result<CheckedInput, InferError> {
         let Some(index) = self.model.inputs.iter().position(|port| port.name == tensor.name) else {
             return Err(InferError::invalid(format!(
-                "unexpected inference input '{}' for model '{}'",
+                "{UNEXPECTED_INPUT}{}' for model '{}'",
                 tensor.name, self.model.name
             )));
         };

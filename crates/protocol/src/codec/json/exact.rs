@@ -5,6 +5,7 @@ use compact_str::CompactString;
 use super::DecodeContext;
 use super::data;
 use super::error::{Within, check_entries};
+use super::explain::{self, Explained};
 use super::parameters::{self, InputParameters, OutputParameters};
 use super::value::{Value, existing};
 use crate::codec::binary::Tail;
@@ -23,7 +24,9 @@ pub(super) fn decode(
     context: DecodeContext<'_>,
     regions: &mut impl Regions,
 ) -> Result<InferRequest, InferError> {
-    let [id, parameters, inputs, outputs] = Value::parse(text)?.pick(["id", "parameters", "inputs", "outputs"]);
+    let release = context.options.release;
+    let document = explain::parse(text, release)?;
+    let [id, parameters, inputs, outputs] = document.pick(["id", "parameters", "inputs", "outputs"]);
     let mut request = InferRequest::default();
     if let Some(id) = id {
         request.id = context.text(id).within("Unable to parse 'id'")?.into();
@@ -31,9 +34,11 @@ pub(super) fn decode(
     if let Some(parameters) = parameters {
         parameters::read_request(parameters, context, &mut request)?;
     }
-    for input in existing(inputs, "inputs").and_then(Value::elements).within("Unable to parse 'inputs'")? {
-        check_entries(request.inputs.len(), "inputs")?;
-        request.inputs.push(read_input(input, &mut tail, context, regions)?);
+    let inputs = existing(inputs, "inputs").and_then(Value::elements).within("Unable to parse 'inputs'");
+    for (index, input) in inputs.explained(release, || explain::no_inputs(document))?.enumerate() {
+        check_entries(index, "inputs")?;
+        let read = read_input(input, &mut tail, context, regions);
+        request.inputs.push(read.explained(release, || explain::input(input, index))?);
     }
     tail.finish(context.model)?;
     if let Some(outputs) = outputs {
@@ -122,9 +127,10 @@ pub(super) fn read_outputs(
     regions: &mut impl Regions,
 ) -> Result<Vec<RequestedOutput>, InferError> {
     let mut read = Vec::new();
-    for output in outputs.elements().within("Unable to parse 'outputs'")? {
-        check_entries(read.len(), "outputs")?;
-        read.push(read_output(output, context, regions)?);
+    for (index, output) in outputs.elements().within("Unable to parse 'outputs'")?.enumerate() {
+        check_entries(index, "outputs")?;
+        let output_read = read_output(output, context, regions);
+        read.push(output_read.explained(context.options.release, || explain::output(output, index))?);
     }
     Ok(read)
 }

@@ -7,10 +7,11 @@ use std::collections::HashSet;
 use compact_str::CompactString;
 
 use super::error::{Within, check_entries};
+use super::explain::{self, Explained};
 use super::text::Quoted;
 use super::value::{Leaves, Value, lossy};
 use super::{DecodeContext, DecodeOptions, check_text_size, data, parameters};
-use crate::{Datatype, InferError, InferRequest, Shape, Tensor};
+use crate::{Datatype, InferError, InferRequest, Shape, Tensor, TritonRelease};
 
 /// What a model declares of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub fn decode_generate(
     declared: impl Fn(&str) -> Option<DeclaredInput>,
 ) -> Result<InferRequest, InferError> {
     check_text_size(text.len(), options.max_input_bytes)?;
-    let document = Value::parse(text)?;
+    let document = explain::parse(text, options.release)?;
     let mut members = document.members()?;
     let reserved = Cell::new(0);
     let context = DecodeContext { model: model_name, options, reserved: &reserved };
@@ -68,6 +69,10 @@ struct GenerateReader<'a, F> {
 }
 
 impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
+    fn release(&self) -> TritonRelease {
+        self.context.options.release
+    }
+
     /// The member `parameters`. Where it stands twice the first one is meant each time, which is read once: its inputs
     /// are there already, its parameters count as before.
     fn nested(&mut self, value: Value<'_>) -> Result<(), InferError> {
@@ -98,12 +103,13 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
         let key = lossy(key.bytes().into_owned());
         if let Some(input) = (self.declared)(&key) {
             self.check_new(&key)?;
-            let tensor = self.tensor(&key, input, value)?;
-            self.request.inputs.push(tensor);
+            let tensor = self.tensor(&key, &input, value);
+            self.request.inputs.push(tensor.explained(self.release(), || explain::generated(&key, &input, value))?);
         } else if self.seen.insert(key.clone()) {
             check_entries(self.seen.len() - 1, "parameters")?;
             self.context.reserve_text(value.len())?;
-            let value = parameters::model_value(&key, value)?;
+            let value = parameters::model_value(&key, value)
+                .explained(self.release(), || explain::not_an_input(&key, self.context.model))?;
             self.request.parameters.push((key, value));
         }
         Ok(())
@@ -121,7 +127,7 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
         Err(InferError::invalid(format!("[request id: {id}] input '{input}' already exists in request")))
     }
 
-    fn tensor(&self, name: &str, input: DeclaredInput, value: Value<'_>) -> Result<Tensor, InferError> {
+    fn tensor(&self, name: &str, input: &DeclaredInput, value: Value<'_>) -> Result<Tensor, InferError> {
         let count = if value.is_array() { value.elements()?.count() } else { 1 };
         let shape = || {
             distribute(&input.shape, count).ok_or_else(|| {
@@ -174,7 +180,8 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<InferRequest, InferError> {
-        decode_generate(text.as_bytes(), "m", DecodeOptions::from(1 << 20), declared)
+        let recorded = DecodeOptions { release: TritonRelease::V2_51, ..DecodeOptions::from(1 << 20) };
+        decode_generate(text.as_bytes(), "m", recorded, declared)
     }
 
     fn refused(text: &str) -> String {
@@ -271,6 +278,25 @@ mod tests {
         assert!(refused(r#"{"HALF":1}"#).starts_with("receiving FP16 data via JSON is not supported."));
         assert!(refused(r#"{"other":[1]}"#).starts_with("parameter 'other' has invalid type."));
         assert!(refused(r#"{"parameters":{"x":{}}}"#).starts_with("Converting keyword: 'parameters': parameter 'x'"));
+    }
+
+    #[test]
+    fn later_releases_say_which_input_is_wrong_and_how() {
+        let refused = |text: &str| {
+            let refused = decode_generate(text.as_bytes(), "m", DecodeOptions::from(1 << 20), declared).unwrap_err();
+            refused.message.split_once("; ").unwrap().1.to_owned()
+        };
+        assert_eq!(refused(r#"{"TEXT":["a","b"]}"#), "input 'TEXT' takes BYTES of shape [1], found 2 values");
+        assert_eq!(
+            refused(r#"{"ROWS":[1,2,3,"x"]}"#),
+            "input 'ROWS': value 3 of its data, counted from 0, is \"x\", expected a whole number"
+        );
+        assert_eq!(
+            refused(r#"{"ROWS":[[1,2],[3,4],[5],[6]]}"#),
+            "input 'ROWS' takes INT32 of shape [-1,4], found 6 values"
+        );
+        assert_eq!(refused(r#"{"other":[1]}"#), "model 'm' has no input 'other'");
+        assert_eq!(refused("{"), "line 1, column 2: expected a name in double quotes, found the end of the body");
     }
 
     #[test]

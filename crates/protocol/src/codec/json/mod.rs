@@ -8,6 +8,7 @@ mod data;
 mod digits;
 mod error;
 mod exact;
+mod explain;
 mod fast;
 mod fill;
 mod generate;

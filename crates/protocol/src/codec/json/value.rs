@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+use super::error::SyntaxError;
 use super::number::{self, Number};
 use super::parse;
 use super::text::{self, Quoted};
@@ -30,12 +31,26 @@ impl<'a> Value<'a> {
     /// `Internal` with RapidJSON's text and offset where the document is no JSON; `TooLarge` where it is nested deeper
     /// than [`JSON_MAX_DEPTH`](crate::limits::JSON_MAX_DEPTH) within the three levels of a request.
     pub fn parse(document: &'a [u8]) -> Result<Value<'a>, InferError> {
-        Ok(Value { text: parse::document(document)? })
+        Ok(Value::parse_located(document)?)
     }
 
     /// The value that lies in `text[start..end]`, which [`parse::skip_value`] has checked.
     pub(super) fn checked(text: &'a [u8], start: usize, end: usize) -> Value<'a> {
         Value { text: &text[start..end] }
+    }
+
+    /// The same, for who says more of an error than its text.
+    ///
+    /// # Errors
+    ///
+    /// The document is no JSON.
+    pub(super) fn parse_located(document: &'a [u8]) -> Result<Value<'a>, SyntaxError> {
+        Ok(Value { text: parse::document(document)? })
+    }
+
+    /// Its text, escapes and quotation marks included.
+    pub(super) fn as_it_stands(self) -> &'a [u8] {
+        self.text
     }
 
     /// Length of its text in bytes.
