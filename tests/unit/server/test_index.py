@@ -223,7 +223,7 @@ def test_a_folder_that_is_no_model_has_an_advice_and_no_state(published: Publish
     assert index.touched() == []
 
 
-def test_a_model_that_is_given_up_loses_its_advice(published: Published) -> None:
+def test_unloading_a_broken_model_drops_its_advice(published: Published) -> None:
     index = advising(published)
     index.fail(A, "no backend")
     index.advise(A, "rename it")

@@ -1,4 +1,4 @@
-//! What stands behind Triton's refusal of a name: the names that there are. Triton's recorded release answers without it.
+//! What stands behind Triton's refusal of a name: the names that there are. The recorded release answers without it.
 
 use alipes_protocol::{Code, InferError, Origin, TritonRelease};
 use alipes_spec::{ModelSpec, Port};

@@ -138,15 +138,15 @@ fn a_wrong_name_is_answered_with_the_right_ones() {
     let model = two_inputs();
     let refused = |request| check_request(&model, request).unwrap_err();
     let input = refused(request(vec![tensor("A", &[1, 4]), tensor("OTHER", &[1, 4])]));
-    let told = |error: &InferError, release| explain_refusal(&model, release, error.clone()).message;
+    let explained = |error: &InferError, release| explain_refusal(&model, release, error.clone()).message;
     let later = TritonRelease::V2_73;
-    assert_eq!(told(&input, later), "unexpected inference input 'OTHER' for model 'm'; it takes 'A', 'B'");
-    assert_eq!(told(&input, TritonRelease::V2_51), input.message);
-    let asked = RequestedOutput { name: "NONE".into(), ..RequestedOutput::default() };
-    let output = refused(InferRequest { outputs: vec![asked], ..request(vec![tensor("A", &[1, 4])]) });
-    assert!(told(&output, later).starts_with("unexpected inference output 'NONE' for model 'm'; it gives '"));
+    assert_eq!(explained(&input, later), "unexpected inference input 'OTHER' for model 'm'; it takes 'A', 'B'");
+    assert_eq!(explained(&input, TritonRelease::V2_51), input.message);
+    let unknown = RequestedOutput { name: "NONE".into(), ..RequestedOutput::default() };
+    let output = refused(InferRequest { outputs: vec![unknown], ..request(vec![tensor("A", &[1, 4])]) });
+    assert!(explained(&output, later).starts_with("unexpected inference output 'NONE' for model 'm'; it gives '"));
     let by_the_model = input.clone().at(Origin::Model);
-    assert_eq!(told(&by_the_model, later), input.message);
+    assert_eq!(explained(&by_the_model, later), input.message);
 }
 
 #[test]

@@ -96,14 +96,6 @@ fn reader(datatype: Datatype) -> Option<Read> {
     }
 }
 
-/// Whether a value can be one of a tensor with this datatype.
-pub(super) fn is_readable(leaf: Value<'_>, datatype: Datatype) -> bool {
-    match reader(datatype) {
-        Some(read) => read(leaf).is_ok(),
-        None => datatype != Datatype::Bytes || leaf.is_string(),
-    }
-}
-
 /// The values as bytes of a tensor, unless they are more than its `count` elements.
 fn read_values(leaves: Leaves<'_>, count: usize, size: usize, read: Read) -> Result<Vec<u8>, InferError> {
     // Each value takes a byte and a comma, so a shape that lies reserves no more than the text justifies.

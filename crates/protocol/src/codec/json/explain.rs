@@ -5,9 +5,7 @@
 
 use std::fmt::Write;
 
-use super::data;
 use super::error::{Fault, SyntaxError};
-use super::generate::DeclaredInput;
 use super::value::{Leaves, Value};
 use crate::limits::MAX_DIMENSIONS;
 use crate::shape::{self, element_count};
@@ -94,15 +92,14 @@ pub(super) fn input(input: Value<'_>, index: usize) -> String {
 }
 
 /// What is wrong with an input of `generate`.
-pub(super) fn generated(name: &str, declared: &DeclaredInput, value: Value<'_>) -> String {
+pub(super) fn generated(name: &str, datatype: Datatype, declared: &[i64], value: Value<'_>) -> String {
     let name = quoted(name.as_bytes());
     let leaves = Leaves::of_any(value);
-    match values_fault(leaves.clone(), declared.datatype, None) {
+    match values_fault(leaves.clone(), datatype, None) {
         Some(fault) => format!("input '{name}': {fault}"),
         None => format!(
-            "input '{name}' takes {} of shape {}, found {} values",
-            declared.datatype,
-            shape::text(&declared.shape),
+            "input '{name}' takes {datatype} of shape {}, found {} values",
+            shape::text(declared),
             leaves.count()
         ),
     }
@@ -163,7 +160,7 @@ pub(super) fn values_fault(
 ) -> Option<String> {
     let most = expected.map_or(usize::MAX, |(count, _)| count);
     for (index, leaf) in leaves.clone().take(most).enumerate() {
-        if !data::is_readable(leaf, datatype) {
+        if !is_readable(leaf, datatype) {
             let kind = kind(datatype);
             return Some(format!("value {index} of its data, counted from 0, is {}, expected {kind}", show(leaf)));
         }
@@ -172,6 +169,19 @@ pub(super) fn values_fault(
     let found = leaves.count();
     let plural = if count == 1 { "" } else { "s" };
     (found != count).then(|| format!("shape {} needs {count} element{plural}, data has {found}", shape::text(shape)))
+}
+
+/// Whether a value can be one of a tensor with this datatype, as `data` reads them.
+fn is_readable(leaf: Value<'_>, datatype: Datatype) -> bool {
+    match datatype {
+        Datatype::Bool => leaf.as_bool().is_ok(),
+        Datatype::Uint8 | Datatype::Uint16 | Datatype::Uint32 | Datatype::Uint64 => leaf.as_u64().is_ok(),
+        Datatype::Int8 | Datatype::Int16 | Datatype::Int32 | Datatype::Int64 => leaf.as_i64().is_ok(),
+        Datatype::Fp32 | Datatype::Fp64 => leaf.as_f64().is_ok(),
+        Datatype::Bytes => leaf.is_string(),
+        // JSON does not carry these, whatever the value is.
+        Datatype::Fp16 | Datatype::Bf16 => true,
+    }
 }
 
 fn kind(datatype: Datatype) -> &'static str {

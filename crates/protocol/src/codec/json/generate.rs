@@ -104,7 +104,9 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
         if let Some(input) = (self.declared)(&key) {
             self.check_new(&key)?;
             let tensor = self.tensor(&key, &input, value);
-            self.request.inputs.push(tensor.explained(self.release(), || explain::generated(&key, &input, value))?);
+            self.request.inputs.push(
+                tensor.explained(self.release(), || explain::generated(&key, input.datatype, &input.shape, value))?,
+            );
         } else if self.seen.insert(key.clone()) {
             check_entries(self.seen.len() - 1, "parameters")?;
             self.context.reserve_text(value.len())?;
