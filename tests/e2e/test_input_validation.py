@@ -184,7 +184,7 @@ REFUSED: dict[str, tuple[str, list[Tensor], str]] = {
         "but missing required input(s) []. Please provide all required input(s).",
     ),
     "twice the same": ("two", [A, A], "input 'A' already exists in request"),
-    "unknown": ("two", [A, int32("Q", 1, 1)], "unexpected inference input 'Q' for model 'two'"),
+    "unknown": ("two", [A, int32("Q", 1, 1)], "unexpected inference input 'Q' for model 'two'; it takes 'A', 'B'"),
     "another datatype": (
         "two",
         [Tensor("A", "FP32", (1, 2), bytes(8)), B],
@@ -276,7 +276,8 @@ EMPTY = int32("B", 1, 0)
 def test_a_tensor_without_elements_travels_but_lies_in_no_region(server: ServerProcess, way: str) -> None:
     answer = WAYS[way](server, "two", [A, EMPTY])
     if "region" in way:
-        assert answer == (400, "Invalid offset + byte size for shared memory region: 'r1'")
+        place = "; input 'B' (inputs[1])" if "http" in way else ""
+        assert answer == (400, f"Invalid offset + byte size for shared memory region: 'r1'{place}")
     else:
         assert answer == (200, "[2, 2]")
 
