@@ -42,8 +42,7 @@ def lazily(
             told = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(told, name=name, obj=sys.modules[package])  # Python adds the name that was meant
         value: object = getattr(import_module(home), name)
-        if shown := _FACES.get((home, name)):
-            value.__module__ = shown
+        _name_loaded()
         setattr(sys.modules[package], name, value)
         return value
 
@@ -51,6 +50,13 @@ def lazily(
         return sorted({*vars(sys.modules[package]), *homes})
 
     return find, names
+
+
+def _name_loaded() -> None:
+    """Names what is loaded by now: an import of one public name may load others, which then come up unasked for."""
+    for (home, name), package in _FACES.items():
+        if (value := getattr(sys.modules.get(home), name, None)) is not None:
+            value.__module__ = package
 
 
 def make_callable(package: str, function: str) -> None:

@@ -86,6 +86,11 @@ def test_a_class_is_named_alike_by_whichever_package_it_is_found(package: str) -
     assert printed(f"from {package} import Client; print(Client)") == "<class 'alipes.Client'>\n"
 
 
+def test_a_class_that_comes_up_unasked_for_is_named_alike() -> None:
+    script = "from alipes import Client; from alipes.client.plain.request import Answer; print(Answer)"
+    assert printed(script) == "<class 'alipes.Answer'>\n"
+
+
 def test_dir_lists_what_users_want_and_nothing_else() -> None:
     assert printed("import alipes.client; print(*dir(alipes))").split() == sorted(alipes.__all__)
 
