@@ -39,8 +39,8 @@ def lazily(
     def find(name: str) -> object:
         home = homes.get(name)
         if home is None:
-            told = f"module {package!r} has no attribute {name!r}"
-            raise AttributeError(told, name=name, obj=sys.modules[package])  # Python adds the name that was meant
+            message = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=sys.modules[package])  # Python adds the name that was meant
         value: object = getattr(import_module(home), name)
         _name_loaded()
         setattr(sys.modules[package], name, value)

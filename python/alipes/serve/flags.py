@@ -43,20 +43,20 @@ def keyword_words(keywords: Mapping[str, object]) -> list[str]:
     """
     if not keywords:
         return []
-    given = {name: value for name, value in keywords.items() if value is not None}
-    return [word for name, value in _expanded(given).items() for word in _words(name, value)]
+    present = {name: value for name, value in keywords.items() if value is not None}
+    return [word for name, value in _expanded(present).items() for word in _words(name, value)]
 
 
-def _expanded(given: dict[str, object]) -> dict[str, object]:
+def _expanded(keywords: dict[str, object]) -> dict[str, object]:
     """The keywords with `host` and `port` spelled out; what names an endpoint counts more."""
-    host, port = given.pop("host", None), given.pop("port", None)
+    host, port = keywords.pop("host", None), keywords.pop("port", None)
     if port is not None:
         if type(port) is not int or not 0 <= port <= _HIGHEST_PORT:
             raise ServeError(f"port={port!r} cannot be used: it takes an integer from 0 to 65535")
-        given = {f"{name}_port": port and port + index for index, name in enumerate(_ENDPOINTS)} | given
+        keywords = {f"{name}_port": port and port + index for index, name in enumerate(_ENDPOINTS)} | keywords
     if host is not None:
-        given = {f"{name}_address": host for name in _ENDPOINTS} | given
-    return given
+        keywords = {f"{name}_address": host for name in _ENDPOINTS} | keywords
+    return keywords
 
 
 def _words(name: str, value: object) -> list[str]:

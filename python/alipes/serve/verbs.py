@@ -113,10 +113,10 @@ class Verbs(ABC):
             """Names the client, for what a client has."""
             from alipes.client import Client
 
-            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if not name.startswith("_") and hasattr(Client, name):
-                told = f"a server has no '{name}', and its client does: write `server.client().{name}(...)`"
-            raise AttributeError(told, name=name, obj=self)
+                message = f"a server has no '{name}', and its client does: write `server.client().{name}(...)`"
+            raise AttributeError(message, name=name, obj=self)
 
     @abstractmethod
     def _wait_until_live(self) -> None:

@@ -41,7 +41,7 @@ def run(script: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def test_a_server_answers_as_soon_as_it_is_made_and_is_gone_after_its_block(models: Path) -> None:
+def test_a_server_answers_once_it_is_made_and_is_gone_after_its_block(models: Path) -> None:
     with Server(models, timeout=TIMEOUT_S, **LOCAL) as server:
         assert server.ready() is True
         with server.client() as client:
@@ -91,7 +91,7 @@ def test_without_grpc_a_client_asks_over_http(models: Path) -> None:
             server.grpc_url  # noqa: B018
 
 
-def test_a_server_without_http_is_waited_for_and_asked_over_grpc(models: Path) -> None:
+def test_a_server_without_http_is_waited_for_over_grpc(models: Path) -> None:
     with Server(models, allow_http=False, timeout=TIMEOUT_S, **LOCAL) as server:
         assert server.ready("times")
         assert server.status() == "ready"
@@ -115,7 +115,7 @@ def test_a_client_of_a_server_that_ended_is_refused_with_the_reason(models: Path
         server.models()
 
 
-def test_each_of_two_servers_is_asked_at_its_own_address(models: Path, tmp_path: Path) -> None:
+def test_each_of_two_servers_answers_at_its_own_address(models: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     add_model(other, "times", times(3.0))

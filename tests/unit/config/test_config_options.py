@@ -11,7 +11,7 @@ CLASSES = [getattr(options, name) for name in options.__all__ if isinstance(geta
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_options_are_given_by_name(kind: type) -> None:
+def test_options_take_names_alone(kind: type) -> None:
     assert all(field.kw_only for field in fields(kind))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="takes 1 positional argument"):
         kind(*range(len(fields(kind))))  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ def test_a_path_is_a_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", [flag for flag in FLAGS if flag.kind in ("bool", "int", "seconds") and not flag.note])
-def test_the_default_of_a_flag_can_be_given(flag: object) -> None:
+def test_the_default_of_a_flag_is_a_value_of_its_keyword(flag: object) -> None:
     name, default = flag.name, flag.default  # type: ignore[attr-defined]
     words = keyword_words({name.replace("-", "_"): default})
     assert parse_flags(["models", *words], {}).repository.paths
@@ -67,7 +67,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("keywords", "told"), WRONG, ids=lambda value: str(value)[:40])
-def test_a_keyword_that_is_wrong_is_told_what_is_right(keywords: dict[str, object], told: str) -> None:
+def test_a_wrong_keyword_is_refused_with_the_right_one(keywords: dict[str, object], told: str) -> None:
     with pytest.raises(ServeError) as caught:
         keyword_words(keywords)
     assert told in str(caught.value)

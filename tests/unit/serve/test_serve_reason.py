@@ -43,7 +43,7 @@ def test_a_reason_is_the_errors_at_the_end_of_a_log(log: Path, lines: list[str],
     assert reason(log) == ('Bad option: "--b".\nunrecognized option' if told is None else told)
 
 
-def test_of_a_traceback_the_first_line_and_the_last_are_told(log: Path) -> None:
+def test_a_traceback_becomes_its_first_line_and_its_last(log: Path) -> None:
     message = "failed to load 'a' version 1:\nTraceback (most recent call last):\n  File\nValueError: no weights"
     log.write_text(f"E1122 00:25:58.992667 1 builder.py:225] {json.dumps(message)}\n")
     assert reason(log) == "failed to load 'a' version 1: ValueError: no weights"
