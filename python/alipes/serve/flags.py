@@ -21,6 +21,12 @@ _ENDPOINTS: Final = ("http", "grpc", "metrics")
 _OTHERS: Final = ("gpus", "host", "image", "log_file", "name", "port", "runtime", "server_args", "timeout", "wait")
 """Keywords that are no flags of the server."""
 
+# What only some calls take, and what the others do about it.
+_ELSEWHERE: Final = {
+    "timeout": "in a block write `instance.wait(timeout=...)`",
+    "wait": "`launch` waits until the server is ready, for as long as timeout= says",
+}
+
 _EXPECTED: Final[Mapping[str, str]] = {
     "bool": "True or False",
     "int": "an integer from {low} to {high}",
@@ -74,6 +80,8 @@ def _unknown(name: str) -> str:
     from alipes.config.flags import FLAGS
     from alipes.config.nearest import nearest
 
+    if name in _ELSEWHERE:
+        return f"{name}= is no argument of this call: {_ELSEWHERE[name]}"
     close = nearest(name.lower(), [*(flag.name.replace("-", "_") for flag in FLAGS), *_OTHERS])
     mend = f"did you mean {close}=?" if close else "`alipes serve --help` lists the flags, here with _ for -"
     return f"{name}= is no flag of the server: {mend}"

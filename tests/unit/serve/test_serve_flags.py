@@ -54,6 +54,8 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"prot": 1}, "prot= is no flag of the server: did you mean port=?"),
     ({"imgae": "a.sif"}, "imgae= is no flag of the server: did you mean image=?"),
     ({"xyzzy": 1}, "xyzzy= is no flag of the server: `alipes serve --help` lists the flags, here with _ for -"),
+    ({"timeout": 3}, "timeout= is no argument of this call: in a block write `instance.wait(timeout=...)`"),
+    ({"wait": True}, "wait= is no argument of this call: `launch` waits until the server is ready"),
     ({"http_port": "abc"}, "http_port='abc' cannot be used: it takes an integer from 0 to 65535"),
     ({"http_port": True}, "http_port=True cannot be used: it takes an integer from 0 to 65535"),
     ({"http_port": 70000}, "http_port=70000 cannot be used: it takes an integer from 0 to 65535"),
