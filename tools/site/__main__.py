@@ -21,6 +21,8 @@ import pages
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 SETTINGS = ROOT / "zensical.toml"
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+WARNING = re.compile(r"^Warning: (.+)\n\s*╭─\[ (\S+) \]", re.MULTILINE)
 FETCHED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\"' >]+)")
 
 
@@ -31,16 +33,24 @@ def main() -> None:
     except LookupError as error:
         sys.exit(f"site: {error.args[0]}")
     (BUILD / SETTINGS.name).write_text(settings(), encoding="utf-8")
-    zensical = Path(sys.executable).with_name("zensical")
-    # A cache of an earlier build could hide what has changed outside the pages, such as a docstring.
-    command = [zensical, "build", "--clean", "--strict", "--config-file", BUILD / SETTINGS.name]
-    done = subprocess.run(command, cwd=BUILD, check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
-    problems = [*left_out(), *fetched()]
+    problems = [*left_out(), *built()] or list(fetched())
     if problems:
         sys.exit("\n".join(problems))
     print("the site is in build/site; to look at it: python3 -m http.server --bind 127.0.0.1 -d build/site 8080")
+
+
+def built() -> list[str]:
+    """Builds the site, and says what is wrong with it: a line for each warning, as compilers write them."""
+    zensical = Path(sys.executable).with_name("zensical")
+    # A cache of an earlier build could hide what has changed outside the pages, such as a docstring.
+    command = [zensical, "build", "--clean", "--strict", "--config-file", BUILD / SETTINGS.name]
+    done = subprocess.run(
+        command, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", check=False
+    )
+    if done.returncode == 0:
+        return []
+    printed = COLOUR.sub("", done.stdout)
+    return [f"site: {place}: {what}" for what, place in WARNING.findall(printed)] or [printed]
 
 
 def gather() -> None:
