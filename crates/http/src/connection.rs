@@ -124,32 +124,21 @@ async fn answer(
     request: Request<RequestBody>,
     spelling: Option<&Spelling>,
 ) -> Response<ResponseBody> {
-    let Some(cors) = &http.cors else { return answer_named(http, call, request, spelling).await };
-    // Boxed, so that the calls of a server without it do not carry its values along.
-    Box::pin(async move {
-        let grant = cors.grant(request.headers());
-        let mut response = match cors.preflight(&request) {
-            Some(response) => without_body(response, request.into_body()),
-            None => answer_named(http, call, request, spelling).await,
-        };
-        grant.add_to(response.headers_mut());
-        response
-    })
-    .await
-}
-
-/// The answer, with the id that the head brought.
-#[inline]
-async fn answer_named(
-    http: &HttpProtocol,
-    call: &Call,
-    request: Request<RequestBody>,
-    spelling: Option<&Spelling>,
-) -> Response<ResponseBody> {
     let request_id = RequestId::of(request.headers());
     let caller = Caller::new(call, spelling, request_id.as_ref());
-    let answer = handle(http, request, caller, call.ending().is_refusing());
-    let mut response = drive_call(call, answer).await.unwrap_or_else(|| response::error(&unfinished()));
+    // Boxed, so that the calls of a server without it do not carry its values along.
+    let grant = http.cors.as_ref().map(|cors| Box::new(cors.grant(request.headers())));
+    let preflight = http.cors.as_ref().and_then(|cors| cors.preflight(&request).map(Box::new));
+    let mut response = match preflight {
+        Some(response) => without_body(*response, request.into_body()),
+        None => {
+            let answer = handle(http, request, caller, call.ending().is_refusing());
+            drive_call(call, answer).await.unwrap_or_else(|| response::error(&unfinished()))
+        }
+    };
+    if let Some(grant) = grant {
+        grant.add_to(response.headers_mut());
+    }
     if let Some(id) = request_id {
         id.return_in(response.headers_mut());
     }

@@ -193,7 +193,7 @@ async fn serve(connection: Connection, shutdown: Shutdown, events: Arc<EventQueu
             () = shutdown.clone().overdue(timeouts.drain) => None,
         };
         let Some(socket) = socket else { return };
-        let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin).from_peer(peer);
+        let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin).with_peer(peer);
         protocol.serve(transport.counted_by(activity.unwrap_or_default()), shutdown).await;
     };
     match &membership {

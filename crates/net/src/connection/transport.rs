@@ -70,9 +70,9 @@ impl TransportStream {
         self.origin.as_ref()
     }
 
-    /// The same connection, from the address of its client.
+    /// The same connection, of a client with this address.
     #[must_use]
-    pub fn from_peer(self, peer: Option<IpAddr>) -> TransportStream {
+    pub fn with_peer(self, peer: Option<IpAddr>) -> TransportStream {
         TransportStream { peer, ..self }
     }
 
