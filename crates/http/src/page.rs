@@ -30,7 +30,7 @@ const STYLE: &str = include_str!("page.css");
 
 /// Nothing is loaded or run, and only this style applies; a test compares its hash with the style.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'sha256-gTbsuaMNmroFbge9WJCTDAMsYS9oFvoTomze+mduuio='; base-uri 'none'; \
+    "default-src 'none'; style-src 'sha256-6R6baUxA7vxGfO7P0ofcbjGp2Fuue+By7gsch6PliBw='; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
 );
 
