@@ -19,7 +19,7 @@ from alipes.errors import (
     Unauthenticated,
 )
 
-__all__ = ["NOT_RUNNING", "CommandFailed", "UsageFailed", "fold", "perform"]
+__all__ = ["NOT_RUNNING", "CommandFailed", "UsageFailed", "abridged", "perform"]
 
 NOT_RUNNING: Final = "start a server with `alipes serve REPOSITORY`, or name one with --url"
 """What to do where nobody answers."""
@@ -99,7 +99,7 @@ def _explained(error: AlipesError | OSError) -> tuple[str, str]:
     return (error.explain() if isinstance(error, ConfigError) else str(error)), ""
 
 
-def fold(text: str) -> str:
+def abridged(text: str) -> str:
     """A message in lines of 80 columns, at most four."""
     return "\n".join(_wrapped(text, _LINES))
 

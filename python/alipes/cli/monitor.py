@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from alipes.cli.connection import TlsRoots
-from alipes.cli.failures import CommandFailed, fold, perform
+from alipes.cli.failures import CommandFailed, abridged, perform
 from alipes.cli.watched import Ports, watched
 from alipes.client import Tls
 from alipes.monitor.board import Board
@@ -102,7 +102,7 @@ def _record(
 def _complain(where: Place, reason: str | None) -> None:
     """Says once that a server stops answering, or answers again (then without a reason)."""
     text = f"{where.ip} answers again" if reason is None else f"{reason}; it is tried again"
-    print(fold(f"note: {text}"), file=sys.stderr)
+    print(abridged(f"note: {text}"), file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ def _mend(options: ServerOptions, text: str) -> str:
     if match := _IN_USE.search(text):
         return _port_in_use(options, match["what"], match["address"], int(match["port"]))
     if match := _NO_REPOSITORY.fullmatch(text):
-        return f"{_from_here(match['mend'])}\n{match['seen']}"
+        return _from_here(f"{match['mend']}\n{match['seen']}")
     return text if "is not offered" in text else ""
 
 

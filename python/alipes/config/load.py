@@ -160,8 +160,6 @@ def _options(
     ):
         fields[option] = read_restrictions(flag, word, _words(values[flag]))
     fields["http_cors_origins"] = read_origins("cors-origins", _words(values["cors-origins"]))
-    if fields["log.format"] == "json":
-        fields["log.format"] = "JSON"
     fields["connections.trusted_proxies"] = read_networks("trusted-proxies", _words(values["trusted-proxies"]))
     if fields["metrics.address"] is None:
         http = fields["http.address"]

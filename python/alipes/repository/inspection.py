@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from alipes.config.advice import EXPORT_PAGE, TO_EXPORT
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.platforms import PLATFORMS, backend_of
 from alipes.config.schema import ModelConfig
@@ -16,27 +17,7 @@ from alipes.repository.model_config import CONFIG_FILE
 from alipes.repository.platform import BACKENDS, SERVED
 from alipes.repository.store.base import Store
 
-__all__ = ["TO_EXPORT", "FoundModel", "Inspection", "inspect", "unserved"]
-
-TO_EXPORT: Final = {
-    ".pt": "a PyTorch file",
-    ".pth": "a PyTorch file",
-    ".pt2": "a PyTorch program",
-    ".joblib": "a pickled model",
-    ".pkl": "a pickled model",
-    ".pickle": "a pickled model",
-    ".keras": "a Keras model",
-    ".h5": "a Keras model",
-    ".pb": "a TensorFlow graph",
-    ".graphdef": "a TensorFlow graph",
-    ".savedmodel": "a TensorFlow model",
-    ".tflite": "a TensorFlow model",
-    ".xml": "an OpenVINO model",
-    ".plan": "a TensorRT plan",
-    ".engine": "a TensorRT plan",
-    ".safetensors": "a file of weights",
-}
-"""Files of models that are served once they were exported, by how their names end."""
+__all__ = ["FoundModel", "Inspection", "inspect", "unserved"]
 
 _USUAL: Final = {".onnx": "model.onnx", ".py": "model.py"}
 """What the files of models that are served are called, by how their names end."""
@@ -99,7 +80,7 @@ def unserved(name: str) -> str:
     kind = TO_EXPORT.get(PurePosixPath(name).suffix.lower())
     if kind is None:
         return ""
-    return f"export it to ONNX (docs/how-to/export-models.md): {kind} is not served as it is"
+    return f"export it to ONNX ({EXPORT_PAGE}): {kind} is not served as it is"
 
 
 class _Folder:

@@ -83,7 +83,7 @@ def _unknown(name: str) -> str:
     if name in _ELSEWHERE:
         return f"{name}= is no argument of this call: {_ELSEWHERE[name]}"
     close = nearest(name.lower(), [*(flag.name.replace("-", "_") for flag in FLAGS), *_OTHERS])
-    mend = f"did you mean {close}=?" if close else "`alipes serve --help` lists the flags, here with _ for -"
+    mend = f"did you mean {close}=?" if close else "`alipes serve --help-all` lists the flags, here with _ for -"
     return f"{name}= is no flag of the server: {mend}"
 
 

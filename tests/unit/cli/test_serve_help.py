@@ -54,7 +54,7 @@ def test_the_short_page_is_short() -> None:
 
 def test_help_behind_two_dashes_is_a_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
-    monkeypatch.setattr("alipes.server.process.run", lambda options, *_: seen.append(options.repository.paths) or 0)
+    monkeypatch.setattr("alipes.server.process.run", lambda options, *_, **__: seen.append(options.repository.paths) or 0)
     assert main(["serve", "--", "--help"]) == 0
     assert seen == [("--help",)]
 

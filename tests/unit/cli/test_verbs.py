@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from alipes.cli.failures import CommandFailed, UsageFailed, fold, perform
+from alipes.cli.failures import CommandFailed, UsageFailed, abridged, perform
 from alipes.errors import ConfigError, DeadlineExceeded, NotFound, Unauthenticated
 from support.command import alipes
 
@@ -68,5 +68,5 @@ def test_an_error_begins_with_its_mend(
 
 
 def test_a_traceback_of_a_server_leaves_its_first_and_its_last_line() -> None:
-    lines = fold("\n".join(["model 'm' failed", *(f"  line {number}" for number in range(20)), "ValueError: x"]))
+    lines = abridged("\n".join(["model 'm' failed", *(f"  line {number}" for number in range(20)), "ValueError: x"]))
     assert lines.splitlines() == ["model 'm' failed", "  line 0", "  ...", "ValueError: x"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from alipes.repository.inspection import TO_EXPORT, FoundModel, inspect, unserved
+from alipes.config.advice import TO_EXPORT
+from alipes.repository.inspection import FoundModel, inspect, unserved
 from alipes.repository.store.open import open_store
 from support.models import add_model
 

@@ -53,7 +53,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"http_prot": 1}, "http_prot= is no flag of the server: did you mean http_port=?"),
     ({"prot": 1}, "prot= is no flag of the server: did you mean port=?"),
     ({"imgae": "a.sif"}, "imgae= is no flag of the server: did you mean image=?"),
-    ({"xyzzy": 1}, "xyzzy= is no flag of the server: `alipes serve --help` lists the flags, here with _ for -"),
+    ({"xyzzy": 1}, "xyzzy= is no flag of the server: `alipes serve --help-all` lists the flags, here with _ for -"),
     ({"timeout": 3}, "timeout= is no argument of this call: in a block write `instance.wait(timeout=...)`"),
     ({"wait": True}, "wait= is no argument of this call: `launch` waits until the server is ready"),
     ({"http_port": "abc"}, "http_port='abc' cannot be used: it takes an integer from 0 to 65535"),

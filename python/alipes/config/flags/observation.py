@@ -66,7 +66,7 @@ LOG: Final[tuple[Flag, ...]] = (
         "choice",
         "default",
         "Form of a line: Triton's own, with the time as ISO 8601 has it, or a JSON document (not one of Triton's).",
-        choices=("default", "ISO8601", "json", "JSON"),
+        choices=("default", "ISO8601", "JSON"),
         option="log.format",
         common=True,
     ),
