@@ -66,7 +66,7 @@ WITH_A_SERVER = [
         'Server("models", port=0, host="127.0.0.1", model_control_mode="explicit", load_model=["nope"])',
         "failed to poll model 'nope': model not found",
     ),
-    ('server.infer("digits", [[1, 2]])', "its client does: write `server.client().infer(...)`"),
+    ('server.infer("digits", [[1, 2]])', "its client does: write `with server.client() as client: client.infer"),
     ('server.load("digits")', 'start the server with model_control_mode="explicit"'),
     ('server.client().infer("digit", [[1, 2]])', "'digit'"),
     ('server.client().infer("digits", {"Z": [[1, 2]]})', "Z.*X"),

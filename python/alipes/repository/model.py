@@ -137,16 +137,19 @@ class Model:
         """Write one more version of the model: all of it or, where anything fails, nothing.
 
         Args:
-            model_fn: What to export: a `torch.nn.Module` and so on, as the platform takes it; None for an ensemble.
+            model_fn: What to export, as the platform takes it. `"onnx"`: a `torch.nn.Module`, a model of scikit-learn
+                or the path of an ONNX file. `"python"`: a function on arrays, which may use modules,
+                functions, arrays and plain constants of its script; or the path of a `model.py`. None for an ensemble.
             version: Its number; None for one more than the highest. A version that exists is replaced as a whole.
             input_shapes: Shapes by input name, or in the order of the model's arguments, each with its batch axis; None
                 or -1 is a size that requests choose. Needed the first time; later, what is given must be the same.
             output_names: Names of the outputs; `output_0` and so on where left out.
             verbose: Whether the framework's exporter may print what it does.
-            max_batch_size: Rows that may run together, from several requests: every shape begins with None then. 0 for
-                no batching; None leaves the configuration as it is, which does not batch at first.
+            max_batch_size: Rows that may run together, from several requests (dynamic batching): every shape begins
+                with None then. 0 for no batching; None leaves the configuration as it is, at first without batching.
             progress: False shows no line with the steps, which a terminal or a notebook is shown otherwise.
-            options: `examples`, `input_dtypes`, `check`, `tolerance`, and what the platform's exporter takes.
+            options: `input_dtypes`, the datatypes of inputs where they are not FP32; `examples`, `check`, `tolerance`,
+                and what the platform's exporter takes.
 
         Returns:
             The path of what was written, from the repository's root: `my-classifier/1/model.onnx`.

@@ -71,8 +71,9 @@ class Server(Instance):
             timeout: Longest wait in seconds; `None` waits without end.
             flags: Flags of `alipes serve` with `_` for `-`: `http_port=0`, `model_control_mode="explicit"`,
                 `log_verbose=1`, `load_model=["a", "b"]`. `port` is that of HTTP, followed by those of gRPC and metrics;
-                `host` is the address of all three. Without a port, 8000 to 8002 are taken, or free ones if they are
-                in use.
+                `port=0` takes three free ones. Without a port, 8000 to 8002 are taken, or free ones if they are in
+                use. `host` is the address of all three; by default other machines reach the server, and
+                `host="127.0.0.1"` keeps it to this one.
 
         Raises:
             ServeError: If there is no such folder or flag, or the server cannot be started or ends, with the reason

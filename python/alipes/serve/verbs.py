@@ -75,7 +75,7 @@ class Verbs(ABC):
             return client.models()
 
     def statistics(self, model: str = "", version: str | int = "") -> list[dict[str, Any]]:
-        """The statistics of all models, or of one: how many requests, and how long they took."""
+        """The statistics of all models, or of one, as in `alipes.Client.statistics`."""
         with self.client() as client:
             return client.statistics(model, str(version))
 
@@ -115,7 +115,8 @@ class Verbs(ABC):
 
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if not name.startswith("_") and hasattr(Client, name):
-                message = f"a server has no '{name}', and its client does: write `server.client().{name}(...)`"
+                mend = f"write `with server.client() as client: client.{name}(...)`"
+                message = f"a server has no '{name}', and its client does: {mend}"
             raise AttributeError(message, name=name, obj=self)
 
     @abstractmethod

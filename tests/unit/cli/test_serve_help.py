@@ -54,7 +54,8 @@ def test_the_short_page_is_short() -> None:
 
 def test_help_behind_two_dashes_is_a_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
-    monkeypatch.setattr("alipes.server.process.run", lambda options, *_, **__: seen.append(options.repository.paths) or 0)
+    run = "alipes.server.process.run"
+    monkeypatch.setattr(run, lambda options, *_, **__: seen.append(options.repository.paths) or 0)
     assert main(["serve", "--", "--help"]) == 0
     assert seen == [("--help",)]
 

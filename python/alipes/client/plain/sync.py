@@ -78,7 +78,7 @@ class Client(PlainClient):
             timeout_s: Time for all attempts together; the client's own by default.
             timeout: The same under its short name, here and in all other methods.
             options: Further fields of the request: `version`, `request_id`, `sequence_id`, `sequence_start`,
-                `sequence_end`, `priority`, `queue_timeout_s`, `parameters`; see `Options`.
+                `sequence_end`, `priority`, `queue_timeout_s`, `parameters`; see `alipes.client.Options`.
 
         Returns:
             Arrays by the name of their output; for a single array, the single output where the model has one.
@@ -266,7 +266,11 @@ class Client(PlainClient):
         timeout_s: float | None = None,
         timeout: float | None = None,
     ) -> list[dict[str, Any]]:
-        """The statistics of a model's versions, or of all models."""
+        """The statistics of a model's versions, or of all models.
+
+        One document for each version: `inference_count` rows in `execution_count` executions, `batch_stats` by size,
+        `inference_stats["success"]["count"]` requests and `["ns"]` nanoseconds. They begin anew with each load.
+        """
         wanted = version_text(version, model_version)
         return self._drive(self._statistics_steps(model, wanted, timeout_of(timeout_s, timeout)))
 
