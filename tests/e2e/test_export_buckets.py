@@ -160,7 +160,7 @@ def test_a_concurrent_write_is_not_overwritten(place: Place, emulator: Place, mo
 
     model.config.add_instance_group("cpu", count=3)
     monkeypatch.setattr(store, "read", slow)
-    with pytest.raises(RepositoryUseError, match="changed by somebody else"):
+    with pytest.raises(RepositoryUseError, match="changed by another program"):
         model.config.write()
     monkeypatch.undo()
     model.config.reload()
@@ -225,7 +225,7 @@ def test_a_claim_that_a_killed_exporter_left_costs_its_number(place: Place) -> N
     repo.fs.write("", "m/.claim-1")
     model = repo.add("m", qv.Platform.ONNX)
     assert model.export_version(scaled()) == "m/2/model.onnx"
-    with pytest.raises(RepositoryUseError, match="version 1 of model 'm' is being exported by somebody else"):
+    with pytest.raises(RepositoryUseError, match="version 1 of model 'm' is being exported by another program"):
         model.export_version(scaled(), version=1)
 
 

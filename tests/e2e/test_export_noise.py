@@ -71,7 +71,7 @@ def test_the_noise_of_torch_is_shown_where_the_export_fails(tmp_path: Path) -> N
     done = run(tmp_path, "x.sum() > 0", 'model.export_version(Talks(), input_shapes={"x": (None, 4)}, dynamo=True)')
     assert done.returncode == 1
     assert "alipes.ExportError: export of model 'm' as ONNX failed" in done.stderr
-    head, _, noise = done.stderr.rpartition("What the frameworks said meanwhile:")
+    head, _, noise = done.stderr.rpartition("Output of the frameworks during the export:")
     assert "torch.ops.aten.sum" in noise
     assert "torchvision" not in head
 

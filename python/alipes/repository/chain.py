@@ -98,7 +98,9 @@ class Chain:
                     "take both from one ModelRepository"
                 )
             if model in self.models[:at]:
-                raise RepositoryUseError(f"{self}: '{model.name}' comes twice; a model is one step of an ensemble")
+                raise RepositoryUseError(
+                    f"{self}: '{model.name}' appears twice; an ensemble has one step for each model"
+                )
         self._joints()
 
     def __repr__(self) -> str:
@@ -180,10 +182,10 @@ class Chain:
 
     def _unfitting(self, before: Model, model: Model) -> ConfigError:
         return ConfigError(
-            f"{before.name} >> {model.name}: nothing that '{before.name}' gives "
-            f"({nearest_first('', before.outputs)}) is called like what '{model.name}' takes "
-            f"({nearest_first('', model.inputs)}); an ensemble's own pipe(model.outputs[...], model.inputs[...]) joins "
-            "them by hand",
+            f"{before.name} >> {model.name}: no output of '{before.name}' "
+            f"({nearest_first('', before.outputs)}) has the name of an input of '{model.name}' "
+            f"({nearest_first('', model.inputs)}); connect them with an ensemble's "
+            "pipe(model.outputs[...], model.inputs[...])",
             key="ensemble_scheduling.step",
         )
 

@@ -89,7 +89,7 @@ def _check_step(ensemble: EnsembleModel, step: Message, model: Model, sources: M
         if tensor.name not in step.input_map and not tensor.optional:
             raise _error(
                 ensemble,
-                f"{step.model_name}.{tensor.name} is fed by nothing: pipe or add_input feeds it",
+                f"{step.model_name}.{tensor.name} has no source: feed it with pipe or add_input",
             )
 
 
@@ -125,7 +125,7 @@ def _walk(
             stack.pop()
         elif following in path:
             names = [steps[one].model_name for one in reversed([*path[path.index(following) :], following])]
-            raise _error(ensemble, f"{' -> '.join(names)} is a circle: each waits for the one before it")
+            raise _error(ensemble, f"{' -> '.join(names)} is a cycle: each waits for the one before it")
         elif following not in done:
             enter(following)
 

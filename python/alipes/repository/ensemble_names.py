@@ -38,7 +38,7 @@ class TensorNames:
     def blocked(self, name: str) -> str | None:
         """Why no further tensor can be called so; None where the name is free, or `make_room` frees it."""
         if self.declared("input", name) is not None:
-            return "an input of the ensemble is called so"
+            return "an input of the ensemble has that name"
         found = self.producer(name)
         if found is None:
             return None
@@ -46,7 +46,7 @@ class TensorNames:
         automatic = name == output or name.startswith(f"{step.model_name}.{output}")
         if automatic and self.declared("output", name) is None:
             return None
-        return f"{step.model_name}.{output} is called so already"
+        return f"{step.model_name}.{output} has that name already"
 
     def make_room(self, name: str) -> None:
         """Free a name that is not blocked: a tensor that only joins models is called after its model as well."""

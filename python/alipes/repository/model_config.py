@@ -82,7 +82,7 @@ class ModelConfig:
             hint = f"did you mean '{close}'?" if close else None
             raise ConfigError(f"a model configuration has no field '{name}'", key=name, hint=hint)
         if name in _IDENTITY:
-            raise ConfigError(f"'{name}' says what model '{self._proto.name}' is and cannot be changed", key=name)
+            raise ConfigError(f"'{name}' identifies model '{self._proto.name}' and cannot be changed", key=name)
         made = self._parsed(name, value)
         if name == "max_batch_size":
             self._batch(made.max_batch_size)
@@ -294,8 +294,8 @@ class ModelConfig:
 
     def _changed(self) -> RepositoryUseError:
         return RepositoryUseError(
-            f"the configuration of model '{self._model.name}' was changed by somebody else since it was read: "
-            "config.reload() reads it again; what was set since then is to be set again",
+            f"the configuration of model '{self._model.name}' was changed by another program since it was read: "
+            "config.reload() reads it again; set your own changes again after that",
             model=self._model.name,
         )
 

@@ -203,7 +203,7 @@ class ModelRepository:
             self.fs.remove(name)
         except NoFilesFoundError:
             if not self._models[name].is_new:
-                _log.warning("model '%s' was gone from %s already", name, self.fs)
+                _log.warning("model '%s' had been removed from %s already", name, self.fs)
         self._models.pop(name, None)
         self._broken.pop(name, None)
 
@@ -261,7 +261,7 @@ class ModelRepository:
             found = self._platform_by_files(name)
         if found is None:
             called = config.platform or config.backend or "nothing"
-            raise RepositoryError(f"its configuration names {called}, which is no kind of model known here", model=name)
+            raise RepositoryError(f"its configuration names {called}, which is not a known kind of model", model=name)
         return found
 
     def _platform_by_files(self, name: str) -> Platform | None:

@@ -52,7 +52,7 @@ def publish_version(model: Model, draft: ModelConfig, prepared: Path, version: i
                 continue
             model.config._adopt(config._proto, config._seen)
             return number
-    raise PathExists(f"version {number} of model '{model.name}' is being exported by somebody else", model=model.name)
+    raise PathExists(f"version {number} of model '{model.name}' is being exported by another program", model=model.name)
 
 
 def _merged(model: Model, draft: ModelConfig) -> ModelConfig:

@@ -103,13 +103,13 @@ def test_what_does_not_fit_is_named_with_both_ends(repo: qv.ModelRepository, tmp
     with pytest.raises(ConfigError) as caught:
         models["xy"] >> models["sum"]
     assert str(caught.value).startswith(
-        "xy >> sum: nothing that 'xy' gives ('y') is called like what 'sum' takes ('a', 'b'); "
+        "xy >> sum: no output of 'xy' ('y') has the name of an input of 'sum' ('a', 'b'); "
     )
     with pytest.raises(ConfigError, match=r"xy\.y -> wide\.y: shapes \[None, 4\] and \[None, 8\] differ on axis 1"):
         models["xy"] >> models["wide"]
     with pytest.raises(ConfigError, match="empty' has no inputs yet: export it first"):
         models["xy"] >> repo.add("empty", "python")
-    with pytest.raises(RepositoryUseError, match="'xy' comes twice"):
+    with pytest.raises(RepositoryUseError, match="'xy' appears twice"):
         models["xy"] >> models["xy"]
     with pytest.raises(RepositoryUseError, match=r"in the repository .*; take both from one ModelRepository"):
         models["xy"] >> qv.ModelRepository(tmp_path).models["yz"]

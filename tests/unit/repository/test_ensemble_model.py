@@ -119,11 +119,11 @@ def test_a_chain_whose_outputs_share_a_name_answers_with_it(
     assert steps(ensemble) == [("first", {"x": "x"}, {"y": "first.y"}), ("second", {"x": "first.y"}, {"y": "y"})]
     assert caplog.text == ""
     # Requests see the name now: nothing else can have it.
-    assert "first.y cannot be called 'y': second.y is called so already" in refused(
+    assert "first.y cannot be called 'y': second.y has that name already" in refused(
         ensemble, "add_output", first.outputs["y"], key="y"
     )
     assert ensemble.add_output(first.outputs["y"]).name == "first.y"
-    assert "first.y is answered as 'first.y': second.y is called so already" in caplog.text
+    assert "first.y is answered as 'first.y': second.y has that name already" in caplog.text
     ensemble.export_version(None)
 
 
@@ -135,7 +135,7 @@ def test_a_name_inside_gives_way_to_one_that_requests_see(repo: qv.ModelReposito
     ensemble.pipe(first.outputs["y"], second.inputs["x"])
     assert ensemble.add_input(named.inputs["y"]).name == "y"
     ensemble.pipe(second.outputs["y"], total.inputs["a"], key="between")
-    assert "named.z cannot be called 'between': second.y is called so already" in refused(
+    assert "named.z cannot be called 'between': second.y has that name already" in refused(
         ensemble, "pipe", named.outputs["z"], total.inputs["b"], key="between"
     )
     ensemble.pipe(named.outputs["z"], total.inputs["b"], key="first.y")
@@ -224,7 +224,7 @@ def test_an_input_is_fed_once(repo: qv.ModelRepository, ensemble: qv.EnsembleMod
     assert "'other' -> second.x: it is fed by the ensemble's input 'x' already" in refused(
         ensemble, "add_input", second.inputs["x"], key="other"
     )
-    assert "an input of the ensemble is called so" in refused(ensemble, "add_output", first.outputs["y"], key="x")
+    assert "an input of the ensemble has that name" in refused(ensemble, "add_output", first.outputs["y"], key="x")
 
 
 def test_an_ensemble_without_inputs_or_outputs_is_not_exported(
@@ -245,7 +245,7 @@ def test_an_input_that_nothing_feeds_is_named(repo: qv.ModelRepository, ensemble
     total = repo.models["sum"]
     ensemble.add_input(total.inputs["a"])
     ensemble.add_output(total.outputs["sum"])
-    with pytest.raises(ConfigError, match=r"sum\.b is fed by nothing"):
+    with pytest.raises(ConfigError, match=r"sum\.b has no source"):
         ensemble.export_version(None)
     total.config.input[1].optional = True
     ensemble.export_version(None)
@@ -258,7 +258,7 @@ def test_a_circle_is_named(repo: qv.ModelRepository, ensemble: qv.EnsembleModel)
     ensemble.pipe(first.outputs["y"], second.inputs["x"])
     ensemble.pipe(second.outputs["y"], total.inputs["b"])
     ensemble.add_output(first.outputs["y"])
-    with pytest.raises(ConfigError, match="is a circle") as caught:
+    with pytest.raises(ConfigError, match="is a cycle") as caught:
         ensemble.export_version(None)
     assert any(circle in str(caught.value) for circle in ("sum -> first -> second -> sum",))
 

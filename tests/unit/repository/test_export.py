@@ -273,7 +273,7 @@ def test_threads_beside_each_other_do_too(model: qv.Model) -> None:
 def test_of_two_first_exports_that_differ_one_is_refused(repo: qv.ModelRepository, model: qv.Model) -> None:
     other = qv.ModelRepository(str(repo.fs)).add("m", qv.Platform.ONNX)
     other.export_version(scaled(columns=5))
-    with pytest.raises(RepositoryUseError, match="changed by somebody else"):
+    with pytest.raises(RepositoryUseError, match="changed by another program"):
         model.export_version(scaled(columns=4))
     assert model.versions == [1]
     assert model.inputs == {}

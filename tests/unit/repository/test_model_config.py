@@ -87,8 +87,8 @@ def test_lists_and_maps_are_set_as_a_whole(model: qv.Model) -> None:
         ("max_batch_size", 1 << 40, "cannot be"),
         ("instance_group", [{"counts": 2}], "cannot be"),
         ("version_policy", 3, "cannot be"),
-        ("name", "other", "says what model 'm' is"),
-        ("platform", "tensorrt_plan", "says what model 'm' is"),
+        ("name", "other", "identifies model 'm'"),
+        ("platform", "tensorrt_plan", "identifies model 'm'"),
     ],
 )
 def test_a_field_that_does_not_fit_is_refused_when_it_is_set(

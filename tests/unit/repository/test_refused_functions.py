@@ -112,7 +112,7 @@ def forgetful(x: np.ndarray) -> None:
         ),
         (np.sqrt, "'sqrt' is not written in Python: write a function that calls it"),
         (math.sqrt, "'sqrt' is not written in Python: write a function that calls it"),
-        ("model.txt", r"'model\.txt' is no path of a file that ends in \.py"),
+        ("model.txt", r"'model\.txt' is neither the path of a file that ends in \.py"),
         (forgetful, "'forgetful' returns None where an array is expected"),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__) if not isinstance(value, str) else "",

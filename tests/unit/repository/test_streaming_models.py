@@ -159,7 +159,7 @@ def test_a_window_may_feed_more_models(repo: qv.ModelRepository, ensemble: qv.En
         (["net", "net"], (2, 1), "net.x is listed twice"),
         (["flat", "whole"], (2, 1), "have one datatype, got flat.x FP32, whole.x INT64"),
         (["texts"], (2, 1), "keeps numbers; got BYTES"),
-        (["free"], (2, 1), r"free.x has shape \[None, 2, None\]: what streams has fixed sizes"),
+        (["free"], (2, 1), r"free.x has shape \[None, 2, None\]: a streaming tensor has fixed sizes"),
         ([], (2, 1), "needs at least one input"),
         (["net"], (0, 1), "stride_size is 0, expected a whole number from 1 on"),
         (["net"], (2, True), "batch_size is True"),

@@ -52,7 +52,7 @@ def judged(request: ExportRequest) -> Iterator[None]:
     except ExportError as error:
         if request.check != "warn":
             raise
-        _log.warning("%s; it is published all the same", error)
+        _log.warning("%s; it is published anyway", error)
 
 
 class OnnxRun:
@@ -64,7 +64,7 @@ class OnnxRun:
 
     def __init__(self, file: Path, outputs: Sequence[str]) -> None:
         """Opens the file."""
-        current().step("running what was written")
+        current().step("running the exported file")
         onnxruntime: Any = import_module("onnxruntime")
         settings = onnxruntime.SessionOptions()
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -106,7 +106,7 @@ def check_numbers(
     if difference is not None:
         raise ExportError(
             f"export of model '{model}': {difference.text}; a source that is random gives such differences; "
-            "tolerance= allows more, check=False does not look"
+            "tolerance= allows more, check=False does not compare"
         )
 
 

@@ -82,7 +82,7 @@ def caught_noise(verbose: bool) -> Iterator[None]:
     except BaseException as error:
         lines = "".join(noise).strip().splitlines()[-_MOST_LINES:]
         if lines:
-            error.add_note("\n".join(["What the frameworks said meanwhile:", *lines]))
+            error.add_note("\n".join(["Output of the frameworks during the export:", *lines]))
         raise
 
 

@@ -85,7 +85,7 @@ def _ports(model: str, found: Any) -> dict[str, _Port]:
     ports = {}
     for port in found:
         if not port.type.startswith("tensor("):
-            raise ExportError(f"model '{model}': '{port.name}' is a {port.type}; only tensors travel")
+            raise ExportError(f"model '{model}': '{port.name}' is a {port.type}; only tensors can be sent")
         kind = port.type[len("tensor(") : -1]
         shape = tuple(size if isinstance(size, int) else None for size in port.shape)
         ports[port.name] = _Port(shape, v2_synonyms().get(kind, kind.upper()))

@@ -237,7 +237,7 @@ def _declare_outputs(
     shapes, types = {}, {}
     for name, one, other in zip(names, _ordered(results, names), _ordered(others, names), strict=True):
         if one.ndim != other.ndim:
-            raise ExportError(f"export of model '{config.name}': output '{name}' has axes that come and go")
+            raise ExportError(f"export of model '{config.name}': output '{name}' has a number of axes that varies")
         shape = [size if size == now else None for size, now in zip(one.shape, other.shape, strict=True)]
         # Where few rows are allowed, both samples may have the same number of them.
         shapes[name] = [None, *shape[1:]] if shape and 0 < config.max_batch_size < _ROWS else shape

@@ -74,7 +74,7 @@ def _take(function: FunctionType, source: FunctionSource, seen: set[str]) -> Non
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError) as error:
         raise ExportError(
-            f"the source of function '{name}' is not to be had: write the function to a file, and run or import that"
+            f"the source of function '{name}' cannot be found: write the function to a file, and run or import that"
         ) from error
     tree = ast.parse(text).body[0] if not text.startswith("@") else None
     if not isinstance(tree, ast.FunctionDef):

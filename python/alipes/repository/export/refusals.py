@@ -20,7 +20,7 @@ def why_no_function(source: Any) -> str | None:
     name = getattr(source, "__name__", type(source).__name__)
     match source:
         case str() | Path():
-            return f"'{source}' is no path of a file that ends in .py, and of no folder with a model.py"
+            return f"'{source}' is neither the path of a file that ends in .py nor of a folder with a model.py"
         case type():
             what = f"'{name}' is a class: export a function that makes one and calls it, or"
         case MethodType():

@@ -132,14 +132,17 @@ def _check(source: Any, file: Path, request: ExportRequest) -> None:
     kind = v2_name(tensors[0].data_type)
     if len(tensors) != 1 or kind not in ("FP32", "FP64"):
         _log.info(
-            "model '%s' takes no single input of floating numbers: its numbers are not compared", request.config.name
+            "model '%s' does not have exactly one floating-point input: its numbers are not compared",
+            request.config.name,
         )
         return
     rows = _samples(request, tensors[0].name, getattr(source, "n_features_in_", tensors[0].dims[-1]))
     rows = rows.astype(np.float32 if kind == "FP32" else np.float64)
     expected = _expected(source, rows)
     if len(expected) != len(names):
-        _log.info("model '%s' gives more than is known of it: its numbers are not compared", request.config.name)
+        _log.info(
+            "not every output of model '%s' has a known counterpart: its numbers are not compared", request.config.name
+        )
         return
     found = OnnxRun(file, names)({tensors[0].name: rows})
     pairs = zip(expected, found, strict=True)

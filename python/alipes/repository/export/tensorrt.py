@@ -48,7 +48,7 @@ class TensorRT(Exporter):
         name = request.config.name
         if request.options.get("endpoint") is not None:
             raise ExportError(
-                f"model '{name}': plans are not built at an endpoint, which would have to unpickle what it is sent; "
+                f"model '{name}': an endpoint builds no plans, because it would have to unpickle what clients send; "
                 "export on the machine with the GPU"
             )
         tensorrt = _tensorrt(name)
@@ -135,7 +135,7 @@ def _build(tensorrt: Any, onnx: Path, request: ExportRequest) -> bytes:
     settings.add_optimization_profile(_profile(builder, network, batch))
     plan = builder.build_serialized_network(network, settings)
     if plan is None:
-        raise ExportError(f"model '{name}': TensorRT built no plan; verbose=1 shows what it says")
+        raise ExportError(f"model '{name}': TensorRT built no plan; verbose=1 shows its messages")
     return bytes(plan)
 
 

@@ -40,7 +40,7 @@ _NUDGE: Final = 8.0
 _ROUNDING: Final = 8.0
 """An engine rounds in every step of a model: so many times what a model makes of changes of its input."""
 
-_ADVICE: Final = "tolerance= allows more, check=False does not look"
+_ADVICE: Final = "tolerance= allows more, check=False does not compare"
 _DATA_ADVICE: Final = (
     "torch.where instead of an if, tensors instead of float() and .item() keep it general; torch.jit.script(model) "
     "keeps its branches; check=False publishes the trace as it is"
@@ -80,7 +80,7 @@ def check_traced(traced: Traced, run: Run, request: ExportRequest) -> None:
     Raises:
         ExportError: If they differ: with the cause, the size of the difference, and what to do.
     """
-    current().step("running what was written")
+    current().step("running the exported file")
     with judged(request):
         for probe in _probes(traced):
             _check(traced, run, probe, request)
@@ -138,7 +138,7 @@ def _check(traced: Traced, run: Run, probe: _Probe, request: ExportRequest) -> N
         )
     slack = _rounding(traced, probe)
     if find_difference(names, expected, found, tolerance, slack=slack, lenient=probe.invented) is None:
-        _log.info("%s: %s on %s, no more than the model makes of rounding", export, difference.text, probe.name)
+        _log.info("%s: %s on %s, no more than the effect of rounding on the model", export, difference.text, probe.name)
         return
     raise ExportError(f"{export}: {_explanation(probe, difference)}")
 
@@ -150,7 +150,7 @@ def _explanation(probe: _Probe, difference: Difference) -> str:
             f"{probe.advice}"
         )
     return (
-        f"{probe.cause}: it gives the model's numbers for the sample that it was made with, and others for "
+        f"{probe.cause}: it gives the model's numbers for the sample that it was made with, but not for "
         f"{probe.name}: {difference.text}; {probe.advice}"
     )
 

@@ -125,7 +125,7 @@ def _call(traced: Traced, file: Path, settings: dict[str, Any]) -> None:
     name, kind = next(((name, one.dtype) for name, one in weights if one.is_complex()), ("", None))
     if kind is not None and not settings["dynamo"]:
         raise ExportError(
-            f"its '{name}' is {kind}, which the exporter that traces cannot write: keep real and imaginary parts, as "
+            f"its '{name}' is {kind}, which the tracing exporter cannot write: keep real and imaginary parts, as "
             "torch.view_as_real gives them, or export it with dynamo=True"
         )
     torch.onnx.export(
@@ -150,7 +150,7 @@ def _check(traced: Traced, file: Path, request: ExportRequest) -> None:
     if unused:
         raise ExportError(
             f"export of model '{request.config.name}': the file has no input '{unused[0]}', since forward does not use "
-            "it, or not for the sample that it was traced with; leave it out, or see to it that every call uses it"
+            "it, or not for the sample that it was traced with; leave it out, or make sure that every call uses it"
         )
 
     def run_samples(samples: tuple[Any, ...]) -> list[Any]:

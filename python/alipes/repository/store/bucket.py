@@ -104,7 +104,7 @@ class BucketStore(Store):
         except Conflict as error:
             # Of exporters beside each other, all but the first find that it was written already.
             if self._text(path) != content:
-                raise PathExists(f"{path!r} in {self} was changed by somebody else") from error
+                raise PathExists(f"{path!r} in {self} was changed by another program") from error
 
     def _text(self, path: str) -> str | None:
         try:
@@ -156,7 +156,7 @@ class BucketStore(Store):
         try:
             create(self._files, claim, b"")
         except Conflict as error:
-            raise PathExists(f"{path!r} in {self} is being exported by somebody else") from error
+            raise PathExists(f"{path!r} in {self} is being exported by another program") from error
         try:
             # The owner of the claim before has released it with the version in its place.
             if self.isdir(path):

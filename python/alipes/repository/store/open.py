@@ -84,7 +84,7 @@ def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: 
             f"{address}: repositories at {scheme}:// need the package {package}: pip install 'alipes[{extra}]'"
         ) from error
     except ValueError as error:
-        raise RepositoryError(f"{address}: nothing is known of {scheme}://: {_OFFERED}") from error
+        raise RepositoryError(f"{address}: {scheme}:// is unknown: {_OFFERED}") from error
     settings = dict(options)
     if "credentials" in settings and scheme in ("gs", "gcs"):
         settings["token"] = settings.pop("credentials")

@@ -16,7 +16,8 @@ try:
     torch: Any = import_module("torch")
 except ModuleNotFoundError as error:
     raise ImportError(
-        "exporting a streaming model needs PyTorch: pip install 'alipes[torch]'; the server's own need nothing"
+        "exporting a streaming model needs PyTorch: pip install 'alipes[torch]'; "
+        "the server's own streaming models need no package"
     ) from error
 
 

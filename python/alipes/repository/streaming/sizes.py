@@ -167,7 +167,7 @@ def means_of(output: ExposedTensor, update: int, updates: int, batch: int | None
     rows, kernel = output.shape[0], int(output.shape[-1] or 0)
     if batch is None and rows is None:
         raise ConfigError(
-            f"{output} has a batch that requests choose; batch_size says how many predictions a request brings",
+            f"{output} has a batch that requests choose; batch_size says how many predictions a request has",
             key="batch_size",
         )
     if batch is not None and rows is not None and batch != rows:
@@ -198,7 +198,7 @@ def _check_axes(tensor: ExposedTensor, expected: str) -> None:
         raise ConfigError(f"{tensor} has shape {describe_shape(tensor.shape)}, expected {expected}", key="dims")
     if None in tensor.shape[1:]:
         raise ConfigError(
-            f"{tensor} has shape {describe_shape(tensor.shape)}: what streams has fixed sizes, all but its batch",
+            f"{tensor} has shape {describe_shape(tensor.shape)}: a streaming tensor has fixed sizes, except the batch",
             key="dims",
         )
 
