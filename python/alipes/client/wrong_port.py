@@ -35,7 +35,7 @@ _PROMETHEUS: Final = (
 
 _PLACE: Final = re.compile(r"(?:[a-z]+://)?(?P<host>\[[^\]]*\]|[^:/\[\]]*):(?P<port>\d+)(?:/.*)?")
 
-_OTHER: Final = "what answers at {address} is no inference server, but HTTP of another kind, such as its metrics"
+_OTHER: Final = "the server at {address} is no inference server, but HTTP of another kind, such as its metrics"
 
 _LAST_PORT: Final = 65535
 
@@ -67,9 +67,9 @@ def advice(address: str, wanted: Wire, tls: Tls | None = None) -> str | None:
     met = spoken_at(address)
     if met is None or met == wanted:
         return None
-    seen = _OTHER.format(address=address) if met == "other" else f"what answers at {address} speaks {_NAMES[met]}"
+    seen = _OTHER.format(address=address) if met == "other" else f"the server at {address} speaks {_NAMES[met]}"
     where = instead_of(address, met, wanted)
-    return f"{seen}, and this client asks over {_NAMES[wanted]}; {where}"
+    return f"{seen}, and this client uses {_NAMES[wanted]}; {where}"
 
 
 def instead_of(address: str, met: Spoken, wanted: Wire) -> str:
@@ -128,7 +128,7 @@ def find_endpoint(address: str, tls: Tls | None = None) -> Endpoint:
         return endpoint
     met = spoken_at(address)
     if met is None:
-        raise TransportError(f"nobody answers at {address} as an inference server does: is one running there?")
+        raise TransportError(f"no inference server answers at {address}: is one running there?")
     if met == "other":
         raise TransportError(f"{_OTHER.format(address=address)}; {instead_of(address, met, 'grpc')}")
     return replace(endpoint, wire=met)

@@ -47,22 +47,22 @@ def test_an_http_port_for_a_grpc_client_is_named(server: ServerProcess) -> None:
         (explicit, refusal(lambda: Client(explicit).infer("classifier", X), AlipesError)),
         (explicit, refusal(lambda: asyncio.run(AsyncClient(explicit).metadata("classifier")), AlipesError)),
     ):
-        assert f"what answers at {address} speaks HTTP, and this client asks over gRPC" in text
+        assert f"the server at {address} speaks HTTP, and this client uses gRPC" in text
         assert "usually HTTP is 8000, gRPC 8001" in text or f"pass '{likely(server.http, 1)}'" in text
 
 
 def test_a_grpc_port_for_an_http_client_is_named(server: ServerProcess) -> None:
     text = refusal(lambda: Client(f"http://{server.grpc}").metadata("classifier"), TransportError)
-    assert f"what answers at http://{server.grpc} speaks gRPC, and this client asks over HTTP" in text
+    assert f"the server at http://{server.grpc} speaks gRPC, and this client uses HTTP" in text
 
 
 def test_a_metrics_port_is_no_server(server: ServerProcess) -> None:
     text = refusal(lambda: InferenceClient(server.metrics, "classifier"), TransportError)
     assert "is no inference server, but HTTP of another kind, such as its metrics" in text
     text = refusal(lambda: Client(f"http://{server.metrics}").infer("classifier", X), TransportError)
-    assert "such as its metrics, and this client asks over HTTP" in text
+    assert "such as its metrics, and this client uses HTTP" in text
     text = refusal(lambda: Client(server.metrics).infer("classifier", X), AlipesError)
-    assert "such as its metrics, and this client asks over gRPC" in text
+    assert "such as its metrics, and this client uses gRPC" in text
 
 
 def test_a_metrics_port_is_neither_live_nor_ready(server: ServerProcess, caplog: pytest.LogCaptureFixture) -> None:
@@ -93,7 +93,7 @@ def test_a_health_call_at_the_wrong_port_says_so_once(server: ServerProcess, cap
     assert [client.is_ready() for _ in range(3)] == [False] * 3
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 1
-    assert "speaks HTTP, and this client asks over gRPC" in warnings[0].getMessage()
+    assert "speaks HTTP, and this client uses gRPC" in warnings[0].getMessage()
 
 
 def test_an_address_where_nobody_answers_is_not_looked_at(caplog: pytest.LogCaptureFixture) -> None:

@@ -442,7 +442,7 @@ def test_tritonclient_options_warn_and_others_raise(server: ServerProcess) -> No
 def test_a_callback_may_not_wait_for_all_answers(server: ServerProcess) -> None:
     with InferenceClient(server.grpc, "twice", callback=lambda *_: client.close()) as client:
         client.infer(np.ones((1, 2), np.float32))
-    with pytest.raises(RuntimeError, match="which no callback may"):
+    with pytest.raises(RuntimeError, match="which a callback cannot do"):
         client.get()
 
 

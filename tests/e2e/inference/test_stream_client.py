@@ -207,7 +207,7 @@ def test_infer_in_a_callback_is_refused(server: ServerProcess) -> None:
         try:
             client.infer(rows())
         except RuntimeError as error:
-            assert "which no callback may" in str(error)
+            assert "which a callback cannot do" in str(error)
             refused.set()
 
     with StreamClient(server.grpc, "double", callback=callback) as client:
@@ -240,7 +240,7 @@ def test_an_address_that_speaks_something_else_is_explained(
 ) -> None:
     from alipes.client import wrong_port
 
-    with pytest.raises(TransportError, match=f"what answers at {server.http} speaks HTTP"):
+    with pytest.raises(TransportError, match=f"the server at {server.http} speaks HTTP"):
         StreamClient(server.http, "double")
     with pytest.raises(ConfigError, match=r"is one of HTTP, where there are no streams; pass the address of its gRPC"):
         StreamClient(f"http://{server.http}", "double")

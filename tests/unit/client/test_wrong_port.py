@@ -84,7 +84,7 @@ def test_an_inference_client_keeps_the_class_of_the_error(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(GrpcEndpoint, "calls", lambda _: Calls())
     with somebody(*METRICS) as (address, _):
-        with pytest.raises(Unsupported, match=r": 404; what answers at .* is no inference server"):
+        with pytest.raises(Unsupported, match=r": 404; the server at .* is no inference server"):
             InferenceClient(address, "m")
         with pytest.raises(Unsupported, match=r": 404$"):
             InferenceClient(address, "m", tls=Tls())

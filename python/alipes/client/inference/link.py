@@ -314,7 +314,7 @@ class Link:
             return False
         with self._lock:
             if not queue.recovering:
-                _LOG.warning("%s has lost sequence %s: it is brought back", self._address, queue.sequence_id)
+                _LOG.warning("%s has lost sequence %s: it is restored", self._address, queue.sequence_id)
             queue.recovering = True
             queue.held.append(request)
             if not self._is_in_flight(queue):
@@ -417,7 +417,7 @@ class Link:
             except (TransportError, NotReady) as error:
                 pause_s = self._recovery.backoff.pause_s(attempt)
                 if time.monotonic() + pause_s >= deadline_s:
-                    _LOG.warning("%s does not come back: %s", self._address, error)
+                    _LOG.warning("%s cannot be reached again: %s", self._address, error)
                     return None
                 self._ending.wait(pause_s)
         return None

@@ -12,8 +12,7 @@ from alipes.errors import AlipesError, InferError, TransportError
 __all__ = ["RecoveryPolicy", "advised", "not_back", "repeated", "stream_ended"]
 
 _ADVICE: Final = (
-    "begin a new sequence with sequence_start=True, or create the client with checkpoint=True, which brings sequences "
-    "back"
+    "begin a new sequence with sequence_start=True, or create the client with checkpoint=True, which restores sequences"
 )
 """Advice in errors about a lost state."""
 
@@ -51,14 +50,14 @@ def stream_ended(address: str, queue: SequenceQueue, count: int, cause: AlipesEr
     )
     return TransportError(
         f"{text}: of sequence {queue.sequence_id}, {queue.answered} updates were answered and {count} were on "
-        f"their way; whether the server has taken those nobody can tell; {more}"
+        f"their way; the client cannot know which of those the server has executed; {more}"
     )
 
 
 def not_back(address: str, queue: SequenceQueue, cause: AlipesError) -> AlipesError:
     """The error of requests whose sequence could not be brought back."""
     return TransportError(
-        f"sequence {queue.sequence_id} could not be brought back at {address} ({cause}): "
+        f"sequence {queue.sequence_id} could not be restored at {address} ({cause}): "
         "begin a new one with sequence_start=True"
     )
 

@@ -244,7 +244,9 @@ class RequestStream(AnswerSource):
         updates = cut(x, self.states[0].tensor.shape[-1]) if isinstance(x, np.ndarray) and self.states else list(x)
         overlap = self._memory if overlap is None else overlap
         if overlap is None and sequences > 1:
-            raise InvalidArgument(f'nobody can tell how far the state of model "{self.model_name}" goes: give overlap')
+            raise InvalidArgument(
+                f'how many updates the state of model "{self.model_name}" depends on is unknown: pass overlap='
+            )
         ids = itertools.count()
 
         def send(update: Any, number: int, start: bool, end: bool) -> Future[Any]:
@@ -278,7 +280,9 @@ class RequestStream(AnswerSource):
             RuntimeError: In a callback, which answers would wait for.
         """
         if self._link.receiving:
-            raise RuntimeError("close() waits for all answers, which no callback may: call it elsewhere, or cancel()")
+            raise RuntimeError(
+                "close() waits for all responses, which a callback cannot do: call it elsewhere, or cancel()"
+            )
         self._window.wait_empty(None)
         self._link.close()
         self._queues.clear()
@@ -290,7 +294,7 @@ class RequestStream(AnswerSource):
         A line in the log says how many failures were among them.
         """
         self._link.drop()
-        self._failures.report(self.callback_q.failures(), " and is dropped")
+        self._failures.report(self.callback_q.failures(), " and dropped")
         self._window = self._window.emptied()
         self._queues.clear()
         self.callback_q.clear()
@@ -334,8 +338,8 @@ class RequestStream(AnswerSource):
         most, unread = self._max_unread_bytes, self.callback_q.unread_bytes
         if most is not None and unread >= most:
             raise Overloaded(
-                f'{len(self.callback_q)} answers of model "{self.model_name}" are not read and take {unread} bytes, of '
-                f"{most} that they may (max_unread_bytes): take them with get(), or give the client a callback that "
+                f'{len(self.callback_q)} responses of model "{self.model_name}" are unread and take {unread} bytes; '
+                f"the limit is {most} (max_unread_bytes): read them with get(), or give the client a callback that "
                 "returns nothing; this request was not sent",
                 model=self.model_name,
             )
@@ -392,7 +396,7 @@ def _checkpoint_size(checkpoint: bool | int, memory: int | None, model: str) -> 
         return checkpoint
     if checkpoint and memory is None:
         raise ValueError(
-            f'nobody can tell how many updates the state of model "{model}" depends on: say so, as checkpoint=<updates>'
+            f'how many updates the state of model "{model}" depends on is unknown: pass checkpoint=<updates>'
         )
     return (memory or 0) if checkpoint else 0
 

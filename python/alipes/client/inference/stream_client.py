@@ -235,7 +235,9 @@ class StreamClient(ControlVerbs, RequestStream):
             RuntimeError: In a callback, which answers would wait for.
         """
         if self._link.receiving:
-            raise RuntimeError("infer() waits for its answer, which no callback may: use submit() or send() there")
+            raise RuntimeError(
+                "infer() waits for its response, which a callback cannot do: use submit() or send() there"
+            )
         return self.submit(
             inputs, request_id, sequence_id, sequence_start, sequence_end, timeout_s=timeout_s, timeout=timeout
         ).result()

@@ -71,7 +71,7 @@ class UnreadFailures:
         parts += [f"the callback raised {calls} time{'s' * (calls > 1)}"] if calls else []
         error = new[0].error if new else first
         _LOG.warning(
-            "model '%s': %s, which nobody has read%s; the first: %s: %s",
+            "model '%s': %s, not read%s; the first: %s: %s",
             self._model,
             " and ".join(parts),
             advice,

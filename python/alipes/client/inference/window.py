@@ -38,7 +38,7 @@ class Window:
                 while self._count >= self._most:
                     if not self._changed.wait(_NOTICE_S):
                         _LOG.warning(
-                            "%d requests are under way, and none was answered for %g s: "
+                            "%d requests are in flight, and none was answered for %g s: "
                             "are there more sequences than the server has slots for?",
                             self._count,
                             _NOTICE_S,

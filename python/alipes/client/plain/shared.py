@@ -69,7 +69,7 @@ class SharedMemory:
         """
         kind = np.dtype(dtype)
         if kind.hasobject:
-            raise ValueError("objects have no place in shared memory: expected a type of numbers")
+            raise ValueError("shared memory cannot hold objects: expected a numeric type")
         begin = -(-self._used // _ALIGNMENT) * _ALIGNMENT
         end = begin + prod(shape) * kind.itemsize
         if end > self.byte_size:
