@@ -54,7 +54,7 @@ WITHOUT_A_SERVER = [
     ('Client("localhost:port")', "'localhost:port' is no address: expected host:port"),
     ('Client("localhost:1").models()', "cannot connect to localhost:1"),
     ('ServerMonitor("digits", [], "rows.csv")', "there is no server to watch: ips is empty"),
-    ('ServerMonitor("digits", "localhost", "rows.csv", max_request_rate=0)', "it has to be more than 0 looks a second"),
+    ('ServerMonitor("digits", "localhost", "rows.csv", max_request_rate=0)', "expected more than 0 looks a second"),
 ]
 
 # The same with a running `server`.

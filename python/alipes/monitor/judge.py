@@ -84,7 +84,7 @@ class Tally:
             for name, (intervals, first) in self._models.items()
         }
         if not models:
-            return Verdict("idle", None, "nothing was executed: no request has come, or none has been answered")
+            return Verdict("idle", None, "nothing was executed: no request has arrived, or none has been answered")
         slowest = max(models, key=lambda name: models[name].mean(1))
         waiting, computing = models[slowest].mean(1), models[slowest].mean(2)
         figures = f"{waiting:.0f} us in the queue of {slowest} for each execution, {computing:.0f} us in the model"
@@ -92,8 +92,8 @@ class Tally:
             return Verdict(
                 "clients",
                 None,
-                f"the clients or the network hold the work up: models wait for requests ({figures} at most); send more "
-                "at a time, or from more clients",
+                f"the clients or the network are the bottleneck: models wait for requests ({figures} at most); send "
+                "more at a time, or from more clients",
             )
         grows = ", and it grows" if models[slowest].growth() > GROWS else ""
         return Verdict(

@@ -96,7 +96,7 @@ class ServerMonitor(PipelineProcess):
         del rate
         super().__init__(name, None, join_timeout)
         if not max_request_rate > 0:
-            raise MonitorError(f"max_request_rate is {max_request_rate}: it has to be more than 0 looks a second")
+            raise MonitorError(f"max_request_rate is {max_request_rate}: expected more than 0 looks a second")
         named = [ips] if isinstance(ips, str) else list(ips)
         if not named:
             raise MonitorError("there is no server to watch: ips is empty")
@@ -151,7 +151,7 @@ class ServerMonitor(PipelineProcess):
             self._fail()
         if self._silent:
             raise MonitorError(
-                f"the metrics of {', '.join(self._silent)} have never answered: nothing of them is recorded"
+                f"the metrics of {', '.join(self._silent)} have never answered: none of them are recorded"
             )
 
     def verdict(self) -> Verdict:
@@ -196,7 +196,7 @@ class ServerMonitor(PipelineProcess):
         """
         place = next((one for one in self._places if one.ip == ip), None)
         if place is None:
-            raise MonitorError(f"{ip} is none of the servers that are watched: {', '.join(self.ips)}")
+            raise MonitorError(f"{ip} is not one of the monitored servers: {', '.join(self.ips)}")
         found = page(place) if http is None else samples(_body(http, place))
         return tracked_lines(ip, list(zip(self.models, self.versions, strict=True)), found, tracker, time.time())
 
@@ -259,7 +259,7 @@ class ServerMonitor(PipelineProcess):
             ended = ended or "ended" in event or "error" in event
             self._handle(event)
         if not ended and not self._forced:
-            self._error = "its process has ended before it was told to"
+            self._error = "its process has ended before it was stopped"
         self._begun.set()
         self._put(None)
 
@@ -274,7 +274,7 @@ class ServerMonitor(PipelineProcess):
             if event["trouble"] is None:
                 _log.warning("the monitor %s: %s answers again", self.name, event["ip"])
             else:
-                _log.warning("the monitor %s: %s; it is asked on", self.name, event["trouble"])
+                _log.warning("the monitor %s: %s; the monitor keeps trying", self.name, event["trouble"])
         elif "error" in event:
             self._error, self._trace = event["error"], event["trace"]
             _log.error("the monitor %s has failed: %s", self.name, self._error)

@@ -74,7 +74,7 @@ class PipelineProcess:
     @daemon.setter
     def daemon(self, daemon: bool) -> None:
         if self._process is not None:
-            raise RuntimeError(f"the process {self.name} has started: say before whether it is a daemon")
+            raise RuntimeError(f"the process {self.name} has started: set daemon before it starts")
         self._daemon = daemon
 
     def get_package(self) -> Any:
@@ -238,7 +238,9 @@ class PipelineProcess:
                 return opened(source.get(timeout=_LOOK_S))
             except queue.Empty:
                 if lost is not None:
-                    text = f"the process {lost.name} has ended with exit status {lost.exitcode} and has not said why"
+                    text = (
+                        f"the process {lost.name} has ended with exit status {lost.exitcode} and has reported no error"
+                    )
                     raise MonitorError(text) from None
             if ended:
                 raise StopIteration

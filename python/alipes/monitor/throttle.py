@@ -43,7 +43,7 @@ class Throttle:
             MonitorError: If the rate is not positive.
         """
         if not target_rate > 0:
-            raise MonitorError(f"a rate of {target_rate} turns a second is none: it has to be more than 0")
+            raise MonitorError(f"target_rate is {target_rate}: expected more than 0 turns a second")
         self.target_rate = target_rate
         self.rate: float | None = None
         self._alpha = alpha

@@ -158,7 +158,7 @@ class _Connection(asyncio.Protocol):
             self._next()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end(TransportError(f"the server closed a connection while it owed an answer: {exc or 'end of stream'}"))
+        self._end(TransportError(f"the server closed a connection before it answered: {exc or 'end of stream'}"))
 
     def close(self) -> None:
         """Closes the connection, whatever it is waiting for."""

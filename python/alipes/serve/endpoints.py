@@ -124,8 +124,8 @@ def choose_ports(endpoints: Endpoints, reserved_ports: Collection[int] = ()) -> 
             continue
         if endpoint.fixed:
             raise ServeError(
-                f"port {endpoint.port}, which --{name}-port names, is already in use: name another, or none, "
-                "and a free one is found and handed to the clients of this process"
+                f"port {endpoint.port}, which --{name}-port names, is already in use: name another port, or none; "
+                "without one a free port is taken, and alipes clients in this process find it"
             )
         moved.append(name)
     for name, port in zip(moved, free_ports([endpoints[name].host for name in moved], reserved_ports), strict=True):
@@ -144,8 +144,8 @@ def report_moved(name: str, requested: Endpoints, chosen: Endpoints) -> None:
     if moved:
         ports = [str(requested[endpoint].port) for endpoint in moved]
         _log.warning(
-            "%s in use: the server %s has %s; clients of alipes still find them at %s of localhost in this process and "
-            "in those that it starts, others need the address",
+            "%s in use: the server %s has %s; alipes clients in this process and in those that it starts still find "
+            "them at %s of localhost, other clients need the address",
             f"port {ports[0]} is" if len(ports) == 1 else f"ports {', '.join(ports[:-1])} and {ports[-1]} are",
             name,
             ", ".join(f"{endpoint} at {chosen[endpoint].address}" for endpoint in moved),

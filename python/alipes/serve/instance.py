@@ -232,7 +232,7 @@ class Instance(Verbs):
     def _endpoint(self, name: EndpointName) -> ServerEndpoint:
         endpoint = self._source.endpoints.get(name)
         if endpoint is None:
-            raise ServeError(f"the server {self.name} has no {name} endpoint: its flags close it")
+            raise ServeError(f"the server {self.name} has no {name} endpoint: its flags disable it")
         return endpoint
 
     def _known(self, name: EndpointName) -> str:

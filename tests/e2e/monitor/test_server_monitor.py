@@ -174,7 +174,7 @@ def test_a_silent_server_is_logged_and_polled_on(tmp_path: Path, caplog: pytest.
         watch("m", f"127.0.0.1:{server.port}", tmp_path / "stats.csv", http_port=server.port, max_request_rate=50),
     ):
         server.status = 500
-        until(lambda: "HTTP status 500; it is asked on" in caplog.text)
+        until(lambda: "HTTP status 500; the monitor keeps trying" in caplog.text)
         server.status = 200
         until(lambda: "answers again" in caplog.text)
 
@@ -199,7 +199,7 @@ def test_a_file_that_cannot_be_written_is_an_error_before_the_block(instance: In
 
 def test_a_monitor_that_is_killed_is_an_error_when_the_block_ends(instance: Instance, tmp_path: Path) -> None:
     with (
-        pytest.raises(MonitorError, match="ended before it was told to"),
+        pytest.raises(MonitorError, match="ended before it was stopped"),
         watch("first", "localhost", tmp_path / "stats.csv") as monitor,
     ):
         assert monitor.pid is not None
@@ -348,5 +348,5 @@ def test_a_script_may_look_for_itself(instance: Instance, tmp_path: Path) -> Non
         assert monitor.parse_for_ip("localhost", http, tracker) == []
     with pytest.raises(ValueError, match="the tracker lacks model second"):
         monitor.parse_for_ip("localhost", None, {})
-    with pytest.raises(ValueError, match=r"192\.0\.2\.1 is none of the servers"):
+    with pytest.raises(ValueError, match=r"192\.0\.2\.1 is not one of the monitored servers"):
         monitor.parse_for_ip("192.0.2.1", None, tracker)

@@ -87,7 +87,7 @@ def test_without_grpc_a_client_asks_over_http(models: Path) -> None:
     with Server(models, allow_grpc=False, **LOCAL) as server, server.client() as client:
         assert client.endpoint.wire == "http"
         assert client.is_model_ready("times")
-        with pytest.raises(ServeError, match="has no grpc endpoint: its flags close it"):
+        with pytest.raises(ServeError, match="has no grpc endpoint: its flags disable it"):
             server.grpc_url  # noqa: B018
 
 
