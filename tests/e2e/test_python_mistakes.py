@@ -41,7 +41,7 @@ WITHOUT_A_SERVER = [
     ('Server("models", gpus="0")', "gpus='0' cannot be used: it takes the number of a GPU"),
     ('Server("models", timeout="3")', "timeout='3' cannot be used: it takes a number of seconds"),
     ('Server("models", port=0, host="300.1.1.1")', "no server can listen at '300.1.1.1'"),
-    ('Server("models", http_port=TAKEN)', "port .* is already in use: name another, or none"),
+    ('Server("models", http_port=TAKEN)', "port .* is already in use: name another port, or none"),
     ('launch("models", 3)', 'handle=3 cannot be used: it takes the name of a file .* as in "server.json"'),
     ('launch("models", "server.json", modle_control_mode="explicit")', "did you mean model_control_mode=?"),
     ('attach("server.json")', "there is no handle .*: no server was launched with it"),

@@ -230,7 +230,7 @@ def test_answers_that_nobody_reads_are_bounded(server: ServerProcess) -> None:
     with StreamClient(server.grpc, "double", max_unread_bytes=1) as client:
         client.send(rows())
         client.drain()
-        with pytest.raises(Overloaded, match="take them with get"):
+        with pytest.raises(Overloaded, match="read them with get"):
             client.send(rows())
         assert client.get()[0].tolist() == [[2, 2]]
 

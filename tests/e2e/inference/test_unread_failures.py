@@ -150,7 +150,7 @@ def test_a_script_that_never_reads_gets_a_line_at_its_end(tmp_path: Path) -> Non
 def test_answers_that_nobody_reads_are_bounded_and_none_is_lost() -> None:
     with ScriptedServer(each) as server, InferenceClient(server.address, "m", max_unread_bytes=4096) as client:
         sent = 0
-        with pytest.raises(Overloaded, match=r"answers of model \"m\" are not read .*this request was not sent"):
+        with pytest.raises(Overloaded, match=r"responses of model \"m\" are unread .*this request was not sent"):
             while True:
                 client.infer(number(sent))
                 sent += 1
