@@ -49,7 +49,7 @@ WITHOUT_A_SERVER = [
     ('ModelRepository("models").add("x/y", "onnx")', "'x/y': expected the name of a folder"),
     ('ModelRepository("models").models["digit"]', "has no model 'digit'; it has 'digits'"),
     ('ModelRepository("models").remove("digit")', "there is no model 'digit'"),
-    ('Platform("tensorflow")', "there is no platform 'tensorflow'; there are"),
+    ('Platform("keras")', "there is no platform 'keras'; for a model of Keras or TensorFlow: take 'savedmodel'"),
     ('Client("ftp://localhost")', "'ftp' is unknown"),
     ('Client("localhost:port")', "'localhost:port' is no address: expected host:port"),
     ('Client("localhost:1").models()', "cannot connect to localhost:1"),
@@ -61,7 +61,7 @@ WITHOUT_A_SERVER = [
 WITH_A_SERVER = [
     ('Server("broken", port=0, host="127.0.0.1")', "will not be ready: digits version 1: .*"),
     ('Server("broken", port=0, host="127.0.0.1", exit_on_error=True)', "failed to load 'digits' version 1: "),
-    ('Server("models", port=0, load_model=["digits"])', "requires setting '--model-control-mode=explicit' as well"),
+    ('Server("models", port=0, load_model=["digits"])', "add --model-control-mode=explicit: without it every model is loaded"),
     (
         'Server("models", port=0, host="127.0.0.1", model_control_mode="explicit", load_model=["nope"])',
         "failed to poll model 'nope': model not found",
