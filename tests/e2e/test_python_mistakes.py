@@ -61,7 +61,7 @@ WITHOUT_A_SERVER = [
 WITH_A_SERVER = [
     ('Server("broken", port=0, host="127.0.0.1")', "will not be ready: digits version 1: .*"),
     ('Server("broken", port=0, host="127.0.0.1", exit_on_error=True)', "failed to load 'digits' version 1: "),
-    ('Server("models", port=0, load_model=["digits"])', "add --model-control-mode=explicit: without it every model is loaded"),
+    ('Server("models", port=0, load_model=["digits"])', "add --model-control-mode=explicit: without it"),
     (
         'Server("models", port=0, host="127.0.0.1", model_control_mode="explicit", load_model=["nope"])',
         "failed to poll model 'nope': model not found",
