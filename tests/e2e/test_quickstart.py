@@ -188,6 +188,6 @@ def test_copied_files_are_announced_and_never_overwrite(tmp_path: Path) -> None:
 
 def test_wrong_options_are_a_one_line_error(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, "--seconds=-1"], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--seconds" in done.stderr
     assert "Traceback" not in done.stderr

@@ -48,6 +48,9 @@ _BACKEND: Final = re.compile(r'^\s*backend\s*:\s*"([^"]*)"', re.MULTILINE)
 _FILENAME: Final = re.compile(r'^\s*default_model_filename\s*:\s*"([^"]*)"', re.MULTILINE)
 _ENSEMBLE: Final = re.compile(r'^\s*platform\s*:\s*"ensemble"', re.MULTILINE)
 
+_PLAIN: Final = re.compile(r"[\w. -]{1,100}", re.ASCII)
+"""A name that a person would give a file."""
+
 _LARGEST_CONFIG: Final = 1 << 20
 
 
@@ -96,6 +99,8 @@ def _in_version(folder: Path, called: str, config: str) -> str:
     folders, files = _contents(folder)
     names = [*files, *folders]
     expected = _named(_FILENAME, config)
+    if expected and not _PLAIN.fullmatch(expected):
+        return ""  # the error is about the name itself
     if expected in names or (not expected and any(name in _FILES for name in names)):
         return ""
     if not names:

@@ -30,8 +30,8 @@ class LoadFailed(AlipesError):
             return self.bare()
         message = str(self)
         end = "\n" if message.endswith("\n") else ""
-        text = f"{message.removesuffix(end)}; {advice}{end}"
-        return type(self)(self.code, text, reason=f"{self.reason}; {advice}")
+        text = f"{_joined(message.removesuffix(end), advice)}{end}"
+        return type(self)(self.code, text, reason=_joined(self.reason, advice))
 
     def bare(self) -> Self:
         """The same failure without its traceback, whose frames hold what they used: other failures, and the request.
@@ -39,6 +39,11 @@ class LoadFailed(AlipesError):
         What is kept is never raised itself: raise a bare one of it.
         """
         return type(self)(self.code, str(self), reason=self.reason)
+
+
+def _joined(text: str, advice: str) -> str:
+    """Some of Triton's texts end with a semicolon already."""
+    return f"{text.removesuffix(';')}; {advice}"
 
 
 def load_failed(model: str, reason: str) -> LoadFailed:

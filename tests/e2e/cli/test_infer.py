@@ -226,7 +226,7 @@ def test_a_file_without_its_mark_is_pointed_at(infer: Callable[..., Done], tmp_p
 def test_more_arguments_than_inputs_are_refused(ask: Callable[..., Done]) -> None:
     done = ask("repeat", "a", "1", "2")
     assert done.code == 2
-    assert "there are 3 values for 2" in done.err
+    assert "there are 3 values for 2" in done.message
 
 
 @pytest.mark.parametrize("protocol", ["http", "grpc", "bare"])
@@ -243,7 +243,7 @@ def test_a_process_of_its_own_prints_the_same(server: ServerProcess) -> None:
 
 def test_a_metrics_port_is_no_inference_server(server: ServerProcess) -> None:
     done = alipes("infer", "--url", server.metrics, "double", "1,2")
-    assert (done.code, "HTTP or gRPC port" in done.err) == (1, True)
+    assert (done.code, "HTTP or gRPC port" in done.message) == (1, True)
     check_readable(done)
 
 
@@ -261,5 +261,5 @@ def test_a_decoupled_model_prints_each_response(server: ServerProcess) -> None:
 
 def test_a_decoupled_model_over_http_leads_to_grpc(server: ServerProcess) -> None:
     done = alipes("ask", "--url", server.http, "count", "3")
-    assert (done.code, "gRPC" in done.err) == (1, True)
+    assert (done.code, "gRPC" in done.message) == (1, True)
     check_readable(done)

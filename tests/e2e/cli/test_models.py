@@ -47,7 +47,7 @@ def test_an_unknown_model_is_answered_with_those_there_are(server: ServerProcess
     for verb in ("load", "unload"):
         done = alipes("models", verb, "doubel", "--url", server.http)
         assert (done.code, done.out) == (1, "")
-        assert "the server has 'double'" in done.err
+        assert "the server has 'double'" in done.message
         check_readable(done)
 
 
@@ -61,7 +61,7 @@ def test_a_model_that_cannot_be_loaded_says_why(server: ServerProcess) -> None:
 def test_a_folder_without_a_model_leads_to_what_is_in_it(server: ServerProcess) -> None:
     done = alipes("models", "load", "empty", "--url", server.http)
     assert done.code == 1
-    assert "alipes repo list" in done.err
+    assert "alipes repo list" in done.message
     check_readable(done)
 
 
@@ -69,7 +69,7 @@ def test_a_server_that_loads_by_itself_names_the_flag(serve: Serve, repository: 
     server = serve(repository, "--exit-on-error=false")
     for verb in ("load", "unload"):
         done = alipes("models", verb, "double", "--url", server.http)
-        assert (done.code, "--model-control-mode explicit" in done.err) == (1, True)
+        assert (done.code, "--model-control-mode explicit" in done.message) == (1, True)
         check_readable(done)
 
 
@@ -88,7 +88,7 @@ def test_statistics_count_requests_failures_and_batches(serve: Serve, repository
 
 def test_statistics_of_an_unknown_model_name_those_there_are(server: ServerProcess) -> None:
     done = alipes("stats", "doubel", "--url", server.http)
-    assert (done.code, "'double'" in done.err) == (1, True)
+    assert (done.code, "'double'" in done.message) == (1, True)
     check_readable(done)
 
 
@@ -96,7 +96,7 @@ def test_where_no_server_is_the_verbs_say_how_to_start_one() -> None:
     for words in (["models", "list"], ["stats"], ["infer", "m", "1"], ["ask", "m", "1"]):
         done = alipes(*words, "--url", "http://127.0.0.1:1")
         assert done.code == 1
-        assert "alipes serve REPOSITORY" in done.err
+        assert "alipes serve REPOSITORY" in done.message
         check_readable(done)
 
 
@@ -111,5 +111,5 @@ def test_a_model_that_is_not_ready_leads_to_the_list(server: ServerProcess) -> N
     alipes("models", "load", "broken", "--url", server.http)
     for model in ("broken", "empty"):
         done = alipes("infer", model, "1", "--url", server.http)
-        assert (done.code, "alipes models list" in done.err) == (1, True)
+        assert (done.code, "alipes models list" in done.message) == (1, True)
         check_readable(done)

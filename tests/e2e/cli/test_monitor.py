@@ -41,7 +41,7 @@ def test_an_address_of_http_serves_questions_about_models(server: ServerProcess)
     metrics = f"--metrics-port={server.metrics.rpartition(':')[2]}"
     done = alipes("monitor", "--url", server.http, metrics, "--model=doubel", "--seconds=0")
     assert done.code == 1
-    assert "'double'" in done.err
+    assert "'double'" in done.message
     check_readable(done)
 
 
@@ -82,5 +82,5 @@ def test_a_server_that_ends_has_lines_of_its_own(serve: Serve, repository: Path,
 
 def test_an_address_of_another_kind_is_refused() -> None:
     done = alipes("monitor", "--url", "unix:/somewhere", "--seconds=0")
-    assert (done.code, "http://HOST:PORT" in done.err) == (1, True)
+    assert (done.code, "http://HOST:PORT" in done.message) == (1, True)
     check_readable(done)

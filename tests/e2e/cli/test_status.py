@@ -56,7 +56,7 @@ def test_a_unix_socket_is_an_address_too(serve: Serve, models: Path, tmp_path: P
             done = alipes("status", "--url", url)
             assert (done.code, done.rows[0][-2:]) == (0, ["is", "ready"])
         done = alipes("explain", "double", "--url", f"http://unix:{sockets}/http")
-        assert (done.code, "HTTP port" in done.err) == (1, True)
+        assert (done.code, "HTTP port" in done.message) == (1, True)
 
 
 def test_the_address_may_stand_alone(server: ServerProcess) -> None:
@@ -107,5 +107,5 @@ def test_a_monitor_watches_the_server_that_was_launched_in_the_folder(folder: Pa
 def test_a_server_that_is_not_there_is_an_error(words: list[str], code: int, message: str, tmp_path: Path) -> None:
     done = alipes("status", *words, folder=tmp_path)
     assert (done.code, done.out) == (code, "")
-    assert message in done.err
+    assert message in done.message
     check_readable(done)
