@@ -241,7 +241,7 @@ class InProcessServer:
     def _show_models(self) -> None:
         entries = self._index.touched()
         if self._on_terminal():
-            if entries or not self._greets:
+            if self._options.log.info and (entries or not self._greets):
                 print_table(entries)
         else:
             log_table(text_table(HEADINGS, model_rows(entries)), model_documents(entries))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from alipes.config.load import parse_flags
@@ -55,6 +57,19 @@ def test_a_broken_model_stops_neither_the_server_nor_the_others(
     assert [version.name for version in data_plane.published["good"]] == ["good"]
     assert data_plane.ready is False
     made.stop(TIMEOUT_S)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_quiet_start_shows_a_terminal_no_table(
+    repository: Path, data_plane: DataPlane, model: MakeModel, capsys: pytest.CaptureFixture[str], quiet: bool
+) -> None:
+    model("good")
+    made = server(repository, data_plane, *(["-q"] if quiet else []))
+    with mock.patch.object(sys.stderr, "isatty", return_value=True):
+        made.start()
+    made.stop(TIMEOUT_S)
+    printed = capsys.readouterr().err
+    assert printed == "" if quiet else "READY" in printed
 
 
 def test_a_broken_model_ends_a_server_that_is_to_leave_on_error(
