@@ -5,8 +5,10 @@ Values stay texts here. They are read where those of the environment and of a fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -28,6 +30,9 @@ HELP_FLAGS: Final = {
 
 _SWITCHES: Final = ("bool", "level")
 _REPOSITORIES: Final = "repositories"
+
+_ADDRESS: Final = re.compile(r"\[?(?P<host>[^/\s\[\]]*?)\]?:(?P<port>[0-9]{1,5})")
+"""A host with a port, which some type by itself."""
 
 
 def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[str]]:
@@ -53,6 +58,8 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
     repositories = list(values[_REPOSITORIES])
     if "" in repositories:  # what a shell makes of a variable that is not set; as a path it is the current folder
         raise ConfigError("the name of the repository is empty", key="model-repository")
+    for word in repositories:
+        _check_repository(word)
     return pairs, repositories
 
 
@@ -130,11 +137,35 @@ def _written_out(argv: Sequence[str]) -> Iterator[str]:
             yield word
         elif flag.kind in _SWITCHES:
             takes = rest and (rest[-1].lower() in BOOLS or (flag.kind == "level" and rest[-1].isdigit()))
+            if rest and not takes and flag.kind == "bool":
+                _check_behind(flag, rest[-1])
             yield f"--{flag.name}={rest.pop() if takes else 'true'}"
         elif not rest or _flag_of(rest[-1].partition("=")[0]) is not None:
             raise ConfigError(f"--{flag.name} takes a value, such as {_example(flag)}", key=flag.name)
         else:
             yield from (word, rest.pop())
+
+
+def _check_behind(switch: Flag, word: str) -> None:
+    """Refuse a word behind a switch that is neither its value nor a repository: the server would open every port."""
+    if not word or word.startswith("-") or "://" in word or Path(word).exists():
+        return
+    name = f"--{switch.name}"
+    raise ConfigError(
+        f"say {name}=true or {name}=false\n'{word}' behind {name} is neither, and there is no folder of that name",
+        key=switch.name,
+    )
+
+
+def _check_repository(word: str) -> None:
+    """Refuse an address as a repository."""
+    match = _ADDRESS.fullmatch(word)
+    if match is not None and not Path(word).exists():
+        raise ConfigError(
+            f"say --host {match['host'] or '0.0.0.0'} --port {match['port']}\n"
+            f"a word by itself is a folder of models, and there is no folder {word}",
+            key="host",
+        )
 
 
 def _flag_of(word: str) -> Flag | None:

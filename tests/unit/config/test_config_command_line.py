@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from alipes.config.command_line import serve_command, split_arguments
 from alipes.config.flags import SERVE_FLAGS
@@ -39,7 +41,9 @@ def test_flags_are_written_in_either_form(argv: list[str], expected: list[tuple[
     assert names(argv) == (expected, [])
 
 
-def test_a_switch_leaves_the_repository_behind_it_alone() -> None:
+def test_a_switch_leaves_the_repository_behind_it_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
     assert names(["--strict-readiness", "models"]) == ([("strict-readiness", "true")], ["models"])
     assert names(["--log-verbose", "models"]) == ([("log-verbose", "true")], ["models"])
     assert names(["-v", "models"]) == ([("verbose", "1")], ["models"])
