@@ -204,3 +204,9 @@ def test_a_scheme_that_is_not_offered_names_those_that_are(address: str) -> None
     assert line.startswith(f"{address.partition(':')[0]}:// is not offered")
     assert "gs://, s3:// or az://" in line
     assert "alipes[gcs]" in line
+
+
+@pytest.mark.parametrize("scheme", ["as", "azure", "wasb", "wasbs"])
+def test_another_scheme_for_azure_names_ours(scheme: str) -> None:
+    with pytest.raises(RepositoryError, match=rf"^say az://.*'alipes\[azure\]'.*: {scheme}:// is not offered$"):
+        Repository([f"{scheme}://account/container"])

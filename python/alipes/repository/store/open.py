@@ -28,6 +28,9 @@ _PACKAGES: Final = {
 _NOT_YET: Final = ("hf", "http", "https", "oci", "ftp", "git", "docker")
 """Schemes that people try: what is there is no folder of models that can be listed."""
 
+_AZURE: Final = ("as", "azure", "wasb", "wasbs")
+"""Schemes that people try for a container of Azure. `as` is NVIDIA Triton's, with the account in front."""
+
 _OFFERED: Final = (
     "serve a folder, or a bucket at gs://, s3:// or az:// (pip install 'alipes[gcs]', 'alipes[s3]' or 'alipes[azure]')"
 )
@@ -74,6 +77,11 @@ def without_scheme(root: str | os.PathLike[str]) -> str | os.PathLike[str]:
 def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: bool) -> Store:
     if scheme in _NOT_YET:
         raise RepositoryError(f"{scheme}:// is not offered: {_OFFERED}")
+    if scheme in _AZURE:
+        raise RepositoryError(
+            f"say az://CONTAINER/FOLDER (pip install 'alipes[azure]'), with the account in the variable "
+            f"AZURE_STORAGE_ACCOUNT_NAME: {scheme}:// is not offered"
+        )
     package, extra = _PACKAGES.get(scheme, ("fsspec", "gcs"))
     try:
         import_module(package)
