@@ -67,17 +67,27 @@ class _Reader:
             if isinstance(value, dict) and not table:
                 yield from self.read(value, key)
             else:
-                yield from self._flag(self._find(name, line), value, f"{_place(self.path, line)}: {name}")
+                yield from self._flag(self._find(name, line, table, key), value, f"{_place(self.path, line)}: {name}")
 
-    def _find(self, name: str, line: int | None) -> Flag:
+    def _find(self, name: str, line: int | None, table: str, key: str) -> Flag:
         flag = find_for_serve("model-repository" if name == _REPOSITORY else name)
         if flag is not None and flag.name != _WITHOUT:
             return flag
+        alone = key.replace("_", "-")
+        known = alone == _REPOSITORY or (alone != _WITHOUT and find_for_serve(alone) is not None)
+        if table and known and not _is_table(table):
+            raise ConfigError(
+                f"{_place(self.path, line)}: write {alone} above all tables: there is no table [{table}]; those "
+                "that there are begin the names of flags, such as [http] or [log]",
+                path=self.path,
+                line=line,
+                key=name,
+            )
         names = [row.name for row in SERVE_FLAGS if row.name != _WITHOUT]
         close = nearest(name, [*names, _REPOSITORY])
-        guess = f"did you mean {close}? " if close else ""
+        guess = f"did you mean {close}? There is" if close else "there is"
         raise ConfigError(
-            f"{_place(self.path, line)}: {guess}There is no key '{name}'; alipes serve --help-all lists them",
+            f"{_place(self.path, line)}: {guess} no key '{name}'; alipes serve --help-all lists them",
             path=self.path,
             line=line,
             key=name,
@@ -113,6 +123,11 @@ class _Reader:
             elif inside == table and begins.match(line):
                 return number
         return None
+
+
+def _is_table(name: str) -> bool:
+    """Whether flags begin with the name of a table."""
+    return any(flag.name.startswith(f"{name.replace('_', '-')}-") for flag in SERVE_FLAGS)
 
 
 def _place(path: Path, line: int | None) -> str:

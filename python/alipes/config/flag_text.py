@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -54,6 +55,8 @@ def spell_out(texts: Iterable[FlagText]) -> list[FlagText]:
 
 
 def _longer(short: FlagText) -> Iterator[FlagText]:
+    if short.flag.name == "port":
+        _check_port(short)
     value = short.read()
     match short.flag.name:
         case "host":
@@ -75,6 +78,17 @@ def _as(short: FlagText, name: str, text: str) -> FlagText:
     return replace(short, flag=flag, text=text)
 
 
+def _check_port(short: FlagText) -> None:
+    """Refuse an address in the place of a port."""
+    host, colon, port = short.text.rpartition("://")[2].rstrip("/").rpartition(":")
+    if colon and "/" not in host and port.isascii() and port.isdecimal():
+        raise ConfigError(
+            f"say --host {host.strip('[]') or '0.0.0.0'} --port {port}: {short.name} takes a number alone, "
+            f"not '{short.text}'",
+            key=short.name,
+        )
+
+
 def _check_host(short: FlagText) -> None:
     """Refuse what is more than a host: three endpoints cannot share a socket, and a port has a flag of its own."""
     text = short.text
@@ -90,6 +104,11 @@ def _check_host(short: FlagText) -> None:
         raise ConfigError(
             f"say --host {name or '0.0.0.0'} --port {port}: {short.name} takes a name or an address alone, "
             f"not '{text}'",
+            key=short.name,
+        )
+    if host != text and re.fullmatch(r"[^/\s:]+/?", host):
+        raise ConfigError(
+            f"say --host {host.rstrip('/')}: {short.name} takes a name or an address alone, not '{text}'",
             key=short.name,
         )
     if host != text or not text or "/" in text:

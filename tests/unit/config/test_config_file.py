@@ -54,7 +54,7 @@ def test_every_flag_but_the_files_own_is_a_key(file: Path) -> None:
     flags = [flag for flag in SERVE_FLAGS if flag.name != "config"]
     names = [name for name, _ in read(file, "\n".join(f"{flag.name} = 'x'" for flag in flags))]
     assert names == [flag.name for flag in flags]
-    assert "There is no key 'config'" in refusal(file, "config = 'x'")
+    assert "no key 'config'" in refusal(file, "config = 'x'")
 
 
 def test_paths_are_relative_to_the_file(file: Path) -> None:
@@ -108,7 +108,12 @@ def test_a_flag_or_a_variable_names_the_file_or_none(file: Path) -> None:
             "port = 1\n[http]\n\nprot = 1",
             "alipes.toml:4: did you mean http-port? There is no key 'http-prot'; alipes serve --help-all lists them",
         ),
-        ("zzzz = 1", "alipes.toml:1: There is no key 'zzzz'; alipes serve --help-all lists them"),
+        ("zzzz = 1", "alipes.toml:1: there is no key 'zzzz'; alipes serve --help-all lists them"),
+        ("[server]\nport = 1", "alipes.toml:2: write port above all tables: there is no table [server]; those that "
+         "there are begin the names of flags, such as [http] or [log]"),
+        ("[server]\nrepository = 'm'", "alipes.toml:2: write repository above all tables: there is no table [server]; "
+         "those that there are begin the names of flags, such as [http] or [log]"),
+        ("[server]\nzzzz = 1", "alipes.toml:2: there is no key 'server-zzzz'; alipes serve --help-all lists them"),
         ("http-port = 'abc'", "alipes.toml:1: http-port takes a number from 0 to 65535, not 'abc'"),
         ("[http]\nport = true", "alipes.toml:2: http-port takes a number from 0 to 65535, not 'true'"),
         ("http-port = [1]", "alipes.toml:1: http-port takes one value, not a list"),

@@ -66,7 +66,14 @@ def test_a_choice_is_read_in_any_case(text: str) -> None:
         (["--host=http://here:9000/"], "say --host here --port 9000: --host takes a name or an address alone, not "
          "'http://here:9000/'"),
         (["--host=:9000"], "say --host 0.0.0.0 --port 9000: --host takes a name or an address alone, not ':9000'"),
-        (["--host=http://here"], "--host takes a name or an address, such as 127.0.0.1, not 'http://here'"),
+        (["--host=http://here"], "say --host here: --host takes a name or an address alone, not 'http://here'"),
+        (["--host=http://here/"], "say --host here: --host takes a name or an address alone, not 'http://here/'"),
+        (["--host=http://here/a"], "--host takes a name or an address, such as 127.0.0.1, not 'http://here/a'"),
+        (["--port=localhost:9361"], "say --host localhost --port 9361: --port takes a number alone, not "
+         "'localhost:9361'"),
+        (["--port=http://here:9361/"], "say --host here --port 9361: --port takes a number alone, not "
+         "'http://here:9361/'"),
+        (["--port=:9361"], "say --host 0.0.0.0 --port 9361: --port takes a number alone, not ':9361'"),
         (["--host="], "--host takes a name or an address, such as 127.0.0.1, not ''"),
         (["--host=unix:/run/a"], "say --http-address unix:/run/a for HTTP alone: --host is the address of three "
          "endpoints, which cannot share a Unix socket"),
