@@ -61,5 +61,19 @@ def _report(find: Callable[[], Detached], then: Callable[[Detached], int]) -> in
         with find() as server:
             return then(server)
     except AlipesError as error:
-        print(f"error: {error}", file=sys.stderr)
+        text = str(error)
+        if "\n" in text:  # with the end of the server's log
+            print(f"error: {text}", file=sys.stderr)
+        else:
+            show_mistake(_mended(text))
         return 1
+
+
+def _mended(text: str) -> str:
+    """The text with what to do in front."""
+    seen, _, mend = text.rpartition(": ")
+    if text.startswith("there is no handle "):
+        return f"name the handle that `alipes launch` wrote: alipes stop HANDLE\n{text}"
+    if text.startswith("there is no model repository at "):
+        return f"{mend}\n{seen}" if mend.startswith("did you mean ") else f"name a folder of models\n{text}"
+    return f"{mend}\n{seen}" if seen.endswith(" still runs") else text

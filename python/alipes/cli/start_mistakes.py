@@ -23,6 +23,12 @@ _IN_USE: Final = re.compile(
 _NO_REPOSITORY: Final = re.compile(
     r"(?P<mend>.+) \((?P<seen>(?:failed to stat file|repository path is not a valid directory:) .+)\)"
 )
+_NO_PACKAGE: Final = re.compile(r"(?P<seen>.+ need the package \S+): (?P<mend>pip install .+)")
+_NOT_HERE: Final = re.compile(
+    r"failed to start (?P<what>\w+) service: \w+ - cannot listen on '(?P<address>.+):\d+': "
+    r"(?P<seen>failed to lookup address.*|Cannot assign requested address.*)",
+    re.DOTALL,
+)
 _ERROR: Final = "error: "
 """What the text stands behind."""
 
@@ -43,6 +49,14 @@ def _mend(options: ServerOptions, text: str) -> str:
         return _port_in_use(options, match["what"], match["address"], int(match["port"]))
     if match := _NO_REPOSITORY.fullmatch(text):
         return _from_here(f"{match['mend']}\n{match['seen']}")
+    if match := _NOT_HERE.fullmatch(text):
+        address, seen = match["address"], match["seen"]
+        return (
+            "say an address of this machine, such as --host 127.0.0.1\n"
+            f"{match['what']} cannot listen at {address}: {seen}"
+        )
+    if match := _NO_PACKAGE.fullmatch(text):
+        return f"{match['mend']}\n{match['seen']}"
     return text if "is not offered" in text else ""
 
 

@@ -22,6 +22,7 @@ from alipes.errors import RepositoryError, ServerStartError
 from alipes.repository.path_advice import refused_advice
 from alipes.repository.process_folder import sweep
 from alipes.repository.repository import Need, NotAFolder, Repository
+from alipes.repository.store.open import without_scheme
 from alipes.server.boundary import server_config
 from alipes.server.control import Control
 from alipes.server.greeting import Greeting, address_of
@@ -285,7 +286,8 @@ def _open(options: RepositoryOptions) -> Repository:
 
 def _advised(options: RepositoryOptions, error: RepositoryError) -> RepositoryError:
     """The error with what to do about it in front, where it is about a path of this machine."""
-    for path in map(os.path.abspath, (path for path in options.paths if "://" not in str(path))):
+    folders = [path for path in map(without_scheme, options.paths) if "://" not in str(path)]
+    for path in map(os.path.abspath, folders):
         if str(error).endswith(f" {path}"):
             return RepositoryError(f"{refused_advice(Path(path))} ({error})")
     return error
