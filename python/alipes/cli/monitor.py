@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -24,6 +24,9 @@ from alipes.monitor.ledger import Key, Row
 from alipes.monitor.recorder import Listener, Recorder
 from alipes.monitor.screen import Screen
 from alipes.monitor.servers import LATEST, Place, agreed, involved
+
+_SHOWN: Final = 2
+"""Servers that a note names."""
 
 
 def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
@@ -89,19 +92,44 @@ def _record(
         for row in rows:
             tally.add(row)
 
-    listener = Listener(rows=record_rows, trouble=_complain)
+    first: list[tuple[Place, str]] = []
+    begun = threading.Event()
+
+    def complain(where: Place, reason: str | None) -> None:
+        if reason is not None and not begun.is_set():
+            first.append((where, reason))
+        else:
+            _complain(where, reason)
+
+    listener = Listener(rows=record_rows, trouble=complain)
     record = output.open("w", encoding="utf-8", newline="") if output else contextlib.nullcontext()
     with _until_stopped(seconds) as stop, record as file:
         recorder = Recorder(places, keys, columns, file, interval_s, listener)
         recorder.begin()
+        begun.set()
+        _complain_at_first(first)
         with Screen(board, tally.verdict, shown=lambda: len(recorder.silent) < len(places)):
             recorder.run(stop)
     return recorder.silent
 
 
+def _complain_at_first(silent: Sequence[tuple[Place, str]]) -> None:
+    """Says in one note which servers do not answer at the first look."""
+    if len(silent) == 1:
+        _complain(*silent[0])
+    elif silent:
+        shown = ", ".join(where.ip for where, _ in silent[:_SHOWN])
+        more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
+        print(abridged(f"note: the metrics of {shown}{more} do not answer; they are tried again"), file=sys.stderr)
+
+
+def _short(where: Place, reason: str) -> str:
+    return reason.replace(f": cannot connect to {where.metrics}: ", ": ")
+
+
 def _complain(where: Place, reason: str | None) -> None:
     """Says once that a server stops answering, or answers again (then without a reason)."""
-    text = f"{where.ip} answers again" if reason is None else f"{reason}; it is tried again"
+    text = f"{where.ip} answers again" if reason is None else f"{_short(where, reason)}; it is tried again"
     print(abridged(f"note: {text}"), file=sys.stderr)
 
 

@@ -61,6 +61,16 @@ def test_a_wrong_port_has_lines_of_its_own(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in lines)
 
 
+@pytest.mark.parametrize("servers", [[NOBODY], [NOBODY, "localhost:1"], [NOBODY, "localhost:1", "127.0.0.2:1"]])
+def test_servers_that_never_answer_have_one_note_and_an_error(servers: list[str]) -> None:
+    done = alipes("monitor", *servers, "--seconds=0")
+    lines = done.err.splitlines()
+    assert (done.code, len(lines) <= 4) == (1, True)
+    assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == ["note", "error"]
+    assert f"{', '.join(servers)} never answered" in done.err
+    check_readable(done)
+
+
 def test_a_server_that_ends_has_lines_of_its_own(serve: Serve, repository: Path, tmp_path: Path) -> None:
     add_model(repository, "double")
     server = serve(repository)
