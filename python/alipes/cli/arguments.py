@@ -80,7 +80,7 @@ class Reader:
         named, bare = self._sorted(words)
         specs = list(self._signature.inputs.values())
         if len(bare) > len(specs):
-            raise UsageFailed(described(self._signature), f"there are {len(bare)} values for {len(specs)}")
+            raise UsageFailed(described(self._signature), f"there are {len(bare)} values for {_inputs(len(specs))}")
         for spec, word in zip(specs, bare, strict=False):
             if spec.name in named:
                 raise UsageFailed(f"give '{spec.name}' once", f"it is {short(word)} and {short(named[spec.name])}")
@@ -215,6 +215,10 @@ def check_options(words: Iterable[str], options: Iterable[str]) -> None:
             name = word.partition("=")[0]
             meant = nearest(name, options)
             raise UsageFailed(f"did you mean {meant}?" if meant else "--help lists the options", f"no option is {name}")
+
+
+def _inputs(count: int) -> str:
+    return "1 input" if count == 1 else f"{count} inputs"
 
 
 def _shape(shape: Sequence[int]) -> str:

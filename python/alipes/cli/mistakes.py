@@ -14,6 +14,14 @@ from alipes.config.nearest import nearest
 _WIDTH: Final = 80
 _MOST_LINES: Final = 4
 
+_OURS: Final = (
+    (re.compile(r": Input should be greater than or equal to (\S+)"), r" takes a number from \1 on"),
+    (re.compile(r": Input should be less than or equal to (\S+)"), r" takes a number up to \1"),
+    (re.compile(r": Input should be a valid integer\b.*"), " takes a whole number"),
+    (re.compile(r": Input should be a valid number\b.*"), " takes a number"),
+)
+"""What the command line library says of a value, and what we say."""
+
 
 def show_mistake(text: str) -> None:
     """Prints a message for people on standard error, folded to 80 columns and at most four lines long."""
@@ -60,8 +68,8 @@ def usage_mistake(called: str, error: Exception) -> str | None:
         return None
     option = getattr(error, "option_name", None)
     possible: Iterable[str] | None = getattr(error, "possibilities", None)
-    if option is not None and possible is not None:
-        close = nearest(option, possible)
+    if option is not None and (possible is not None or _is_unknown(error)):
+        close = nearest(option, possible or ())
         first = f"did you mean {close}?\n" if close else ""
         return f"{first}there is no option {option}; {called} --help lists them"
     parameter: Any = getattr(error, "param", None)
@@ -72,7 +80,13 @@ def usage_mistake(called: str, error: Exception) -> str | None:
     return f"{_sentence(error)}; see\n{called} --help"
 
 
+def _is_unknown(error: Exception) -> bool:
+    return str(getattr(error, "message", "")).lower().startswith("no such option")
+
+
 def _sentence(error: Any) -> str:
     text = " ".join(str(error.format_message()).split()).rstrip(".").removeprefix("Invalid value for ")
     text = text.replace(": Value error, ", ": ")
+    for pattern, ours in _OURS:
+        text = pattern.sub(ours, text)
     return re.sub("^'(-[^']*)'", r"\1", text[:1].lower() + text[1:])

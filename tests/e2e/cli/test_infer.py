@@ -226,7 +226,7 @@ def test_a_file_without_its_mark_is_pointed_at(infer: Callable[..., Done], tmp_p
 def test_more_arguments_than_inputs_are_refused(ask: Callable[..., Done]) -> None:
     done = ask("repeat", "a", "1", "2")
     assert done.code == 2
-    assert "there are 3 values for 2" in done.message
+    assert "there are 3 values for 2 inputs" in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize("protocol", ["http", "grpc", "bare"])
