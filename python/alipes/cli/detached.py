@@ -31,7 +31,9 @@ def launch(
     repository: Annotated[str, typer.Argument(metavar="REPOSITORY", help="A folder, or the address of a bucket.")],
     handle: Annotated[Path, typer.Option(help="File by which the server is found again.")] = Path("alipes-server.json"),
     log_file: Annotated[Path | None, typer.Option(help="Where its output goes; beside the handle by default.")] = None,
-    timeout: Annotated[float | None, typer.Option(min=0.1, help="Longest wait in seconds until it is ready.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, metavar="SECONDS", help="Longest wait in seconds until it is ready.")
+    ] = None,
 ) -> int:
     """Start a server that goes on running, and return once it is ready. Further flags are those of `alipes serve`."""
     try:

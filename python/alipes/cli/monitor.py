@@ -47,8 +47,12 @@ def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     model_version: Annotated[int, typer.Option(help="Its version; -1 for the latest.")] = LATEST,
     output: Annotated[Path | None, typer.Option(help="Write the record there, as comma-separated values.")] = None,
     columns: Annotated[str, typer.Option(help="Further columns of the record, with commas between, or `all`.")] = "",
-    rate: Annotated[float, typer.Option(min=0.01, max=1000, help="Looks a second at each server.")] = 10.0,
-    seconds: Annotated[float | None, typer.Option(min=0, help="End after so long, instead of with Ctrl-C.")] = None,
+    rate: Annotated[
+        float, typer.Option(min=0.01, max=1000, metavar="NUMBER", help="Looks a second at each server.")
+    ] = 10.0,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="End after so long, instead of with Ctrl-C.")
+    ] = None,
     http_port: Annotated[int | None, typer.Option(help="Where servers are asked about models: 8000.")] = None,
     metrics_port: Annotated[int | None, typer.Option(help="Where their counters are: 8002.")] = None,
     grpc_port: Annotated[

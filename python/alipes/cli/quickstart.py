@@ -11,7 +11,9 @@ import typer
 
 def quickstart(
     keep: Annotated[bool, typer.Option("--keep", help="Leave the server running until Ctrl-C.")] = False,
-    seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="Length of the load, in seconds.")] = 5.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Length of the load, in seconds.")
+    ] = 5.0,
     copy_to: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Copy the model, its scans and a request there, and end.")
     ] = None,

@@ -82,7 +82,9 @@ def add(
     ] = "",
     version: Annotated[
         int | None,
-        typer.Option("--model-version", min=1, show_default=False, help="Its version; by default the next one."),
+        typer.Option(
+            "--model-version", min=1, metavar="NUMBER", show_default=False, help="Its version; by default the next one."
+        ),
     ] = None,
 ) -> int:
     """Copy a model's file into a repository, as the next version of its model, with the configuration it needs."""

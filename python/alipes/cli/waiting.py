@@ -42,7 +42,7 @@ class ExplainFailed(CommandFailed):
 
 
 def explain_model(
-    model: Annotated[str, typer.Argument(help="Name of the model.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model.")],
     version: Annotated[str, typer.Option("--model-version", help="One version; the highest by default.")] = "",
     url: Url = None,
     header: Header = None,

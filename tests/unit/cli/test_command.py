@@ -193,3 +193,11 @@ def test_tritonserver_reached_through_the_command_list_is_the_same(monkeypatch: 
     monkeypatch.setattr("alipes.cli.serve.serve_as_triton", record)
     assert app.run(["tritonserver", "--model-repository", "models", "--help"]) == 3
     assert used == [["--model-repository", "models", "--help"]]
+
+
+@pytest.mark.parametrize("words", ["launch", "monitor", "quickstart", "repo add", "explain", "infer", "models load"])
+def test_help_says_what_an_option_takes_in_words(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words.split(), "--help"]) == 0
+    page = capsys.readouterr().out
+    assert " range>" not in page
+    assert "{model}" not in page
