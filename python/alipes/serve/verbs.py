@@ -94,7 +94,7 @@ class Verbs(ABC):
             client.load(model, **options)
 
     def unload(self, model: str, **options: Any) -> None:
-        """Unloads a model; returns when it answers no more.
+        """Unloads a model; returns when it answers no more. As in Triton, a name that is not loaded is no error.
 
         Args:
             model: Its name.
@@ -102,7 +102,7 @@ class Verbs(ABC):
 
         Raises:
             NotReady: If the server does not unload by name: start it with `model_control_mode="explicit"`.
-            InferError: If there is no such model.
+            NotFound: If it does not, and has no such model either.
         """
         with self.client() as client, _Explicit():
             client.unload(model, **options)
@@ -137,4 +137,7 @@ class _Explicit:
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, NotReady) and "explicit model load" in str(error):
             mend = 'start the server with model_control_mode="explicit", and load_model=["*"] to have all at its start'
-            raise NotReady(f"{error}: {mend}", model=error.model) from error
+            from alipes.client.plain.base import EXPLICIT_MEND
+
+            text = error.message.removesuffix(f": {EXPLICIT_MEND}")
+            raise NotReady(f"{text}: {mend}", model=error.model) from error

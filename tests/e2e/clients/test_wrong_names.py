@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from alipes.client import AsyncClient, Client, InferenceClient
+from alipes.client import AsyncClient, Client, InferenceClient, Retry
 from alipes.errors import AlipesError, NotFound, NotReady, TransportError
 from support.models import add_model, times
 from support.ports import unused_address
@@ -117,6 +117,31 @@ def test_a_misspelt_model_is_answered_with_the_models_there_are(server: ServerPr
 
 def test_a_version_that_is_not_there_names_no_other_models(server: ServerProcess) -> None:
     assert "the server has" not in refusal(lambda: Client(server.grpc).metadata("classifier", "7"), NotFound)
+
+
+def test_a_server_that_loads_all_itself_says_how_to_load_by_name(server: ServerProcess) -> None:
+    refused = "explicit model load / unload is not allowed if polling is enabled"
+    often = Retry(times=3, first_s=60.0)  # a second attempt would take longer than the test may
+    for address in (server.grpc, f"http://{server.http}"):
+        client = Client(address, retry=often)
+
+        async def awaited(name: str, address: str = address) -> None:
+            await AsyncClient(address, retry=often).load(name)
+
+        for ask in (client.load, client.unload, lambda name: asyncio.run(awaited(name))):
+            text = refusal(lambda ask=ask: ask("whitener"), NotReady)  # type: ignore[misc]
+            mend = "start the server with --model-control-mode explicit to load and unload models by name"
+            assert text == f"{refused}: {mend}"
+            text = refusal(lambda ask=ask: ask("whitner"), NotFound)  # type: ignore[misc]
+            assert text == f"{refused}; the server has 'whitener', 'classifier', 'classifier-2'"
+
+
+def test_unloading_what_is_not_there_is_no_error_as_in_triton(tmp_path: Path, serve: Serve) -> None:
+    add_model(tmp_path, "whitener", times(2.0))
+    server = serve(tmp_path, "--model-control-mode=explicit")
+    with Client(server.grpc) as client:
+        client.unload("whitner")
+        client.unload_model("whitener")
 
 
 def test_a_missing_output_is_named_beside_those_there_are(server: ServerProcess) -> None:

@@ -17,7 +17,7 @@ from alipes.errors import (
     ConfigError,
     DeadlineExceeded,
     InvalidArgument,
-    NotReady,
+    NotFound,
     Overloaded,
     TransportError,
 )
@@ -284,5 +284,5 @@ def test_a_wrong_argument_is_named(server: ServerProcess) -> None:
 
 
 def test_a_model_that_is_not_there_is_answered_with_those_that_are(server: ServerProcess) -> None:
-    with pytest.raises(NotReady, match="the server has 'double'"):
+    with pytest.raises(NotFound, match="the server has 'double'"):
         StreamClient(server.grpc, "doubel")

@@ -10,7 +10,7 @@ from alipes.client.signature import Document
 from alipes.client.tls import Tls
 from alipes.client.wrong_port import advice
 from alipes.config.nearest import nearest_first
-from alipes.errors import AlipesError, NotReady, TransportError, Unsupported
+from alipes.errors import AlipesError, InferError, NotReady, TransportError, Unsupported
 
 __all__ = ["Found", "find_model"]
 
@@ -27,7 +27,16 @@ class Found(NamedTuple):
     signature: StreamSignature
 
 
-def find_model(calls: Calls, address: str, model: str, version: int, batch_size: int, tls: Tls | None = None) -> Found:
+def find_model(  # noqa: PLR0913 - what each constructor was given
+    calls: Calls,
+    address: str,
+    model: str,
+    version: int,
+    batch_size: int,
+    tls: Tls | None = None,
+    *,
+    missing: type[InferError] = NotReady,
+) -> Found:
     """Tell what is known of a model that answers, loading it where it is not loaded.
 
     Args:
@@ -37,6 +46,7 @@ def find_model(calls: Calls, address: str, model: str, version: int, batch_size:
         version: Its version; -1 is the latest that is served.
         batch_size: What stands for sizes that the server leaves open.
         tls: What the client knows of encryption.
+        missing: The error for a model that the server does not have.
 
     Raises:
         TransportError: If the server cannot be reached or is not live; a `RuntimeError`.
@@ -47,6 +57,10 @@ def find_model(calls: Calls, address: str, model: str, version: int, batch_size:
     wanted = "" if version == -1 else str(version)
     refusal = None if _is_ready(calls, model, wanted) else _load(calls, model)
     if not _is_ready(calls, model, wanted):
+        known = _known(calls)
+        if known and model not in known:
+            text = f'Model "{model}" is not at {address}: the server has {nearest_first(model, known)}'
+            raise missing(text, model=model) from refusal
         raise NotReady(_why(calls, address, model, version, refusal), model=model) from refusal
     metadata = calls.metadata(model, wanted)
     if version == -1:
@@ -94,9 +108,6 @@ def _load(calls: Calls, model: str) -> AlipesError | None:
 
 
 def _why(calls: Calls, address: str, model: str, version: int, refusal: AlipesError | None) -> str:
-    known = _known(calls)
-    if known and model not in known:
-        return f'Model "{model}" is not at {address}: the server has {nearest_first(model, known)}'
     loads_on_request = refusal is None or not (_POLLING in str(refusal) or "explicit" in str(refusal))
     if not loads_on_request and not _is_ready(calls, model, ""):
         return (

@@ -41,7 +41,7 @@ from alipes.client.plain.retry import Retry
 from alipes.client.plain.sync import Client
 from alipes.client.signature import read_signature
 from alipes.client.tls import Tls
-from alipes.errors import InvalidArgument
+from alipes.errors import InvalidArgument, NotFound
 
 __all__ = ["StreamClient"]
 
@@ -129,7 +129,8 @@ class StreamClient(ControlVerbs, RequestStream):
         Raises:
             ConfigError: If an argument is of another type, or the address is one of HTTP: it says where gRPC is.
             TransportError: If the server cannot be reached, or something else answers there: it says what.
-            NotReady: If the model is not there, or cannot be loaded.
+            NotFound: If the server has no model of that name; the error names those that it has.
+            NotReady: If the model cannot be loaded.
         """
         if callback is not None and not callable(callback):
             raise setting_error("callback", "a function", callback)
@@ -150,7 +151,7 @@ class StreamClient(ControlVerbs, RequestStream):
         calls = endpoint.calls()
         try:
             number = version_number(version, model_version)
-            found = find_model(calls, address, model_name(model), number, batch_size, tls)
+            found = find_model(calls, address, model_name(model), number, batch_size, tls, missing=NotFound)
         finally:
             calls.close()
         reader: RequestReader

@@ -294,6 +294,7 @@ class AsyncClient(PlainClient):
 
         Raises:
             NotFound: If the server has no model of that name; the error names those that it has.
+            NotReady: If the server does not load by name: start it with `--model-control-mode explicit`.
             InferError: If the server does not load it; the class tells the code.
         """
         await self._drive(self._load_steps(model, config, files, timeout_of(timeout_s, timeout)))
@@ -301,7 +302,14 @@ class AsyncClient(PlainClient):
     async def unload(
         self, model: str, *, dependents: bool = False, timeout_s: float | None = None, timeout: float | None = None
     ) -> None:
-        """Unloads a model and, with `dependents`, the models that only it uses."""
+        """Unloads a model and, with `dependents`, the models that only it uses.
+
+        As in Triton, a name that is not loaded is no error.
+
+        Raises:
+            NotReady: If the server does not unload by name: start it with `--model-control-mode explicit`.
+            NotFound: If it does not, and has no such model either.
+        """
         await self._drive(self._unload_steps(model, dependents, timeout_of(timeout_s, timeout)))
 
     async def share(self, byte_size: int) -> SharedMemory:

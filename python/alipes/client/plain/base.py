@@ -13,7 +13,7 @@ from alipes.client.plain.operations import Call
 from alipes.client.plain.options import Options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, PreparedRequest, check_tensors
 from alipes.client.plain.responses import Reception, ResponseSource
-from alipes.client.plain.retry import Failure
+from alipes.client.plain.retry import NOT_BY_NAME, Failure
 from alipes.client.plain.server_calls import ServerCalls, repeat_steps
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import OpenStream, Pause, Steps, Where
@@ -23,11 +23,15 @@ from alipes.client.triton_aliases import TritonAliases
 from alipes.config.nearest import nearest_first
 from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, Unsupported
 
-__all__ = ["PlainClient", "result_of"]
+__all__ = ["EXPLICIT_MEND", "PlainClient", "result_of"]
 
 T = TypeVar("T")
 
-_NO_MODEL: Final = re.compile(r"failed to poll from model repository$|^requested model '.*' is not available$")
+EXPLICIT_MEND: Final = "start the server with --model-control-mode explicit to load and unload models by name"
+
+_NO_MODEL: Final = re.compile(
+    rf"failed to poll from model repository$|^requested model '.*' is not available$|{re.escape(NOT_BY_NAME)}"
+)
 """Refusals to load a model and to count its requests, where there is none of its name; and for other reasons.
 Source: Triton, recorded.
 """
@@ -153,13 +157,19 @@ class PlainClient(ServerCalls, TritonAliases):
         except InferError as error:
             if not isinstance(error, NotFound) and not _NO_MODEL.search(str(error)):
                 raise
+            error.model = error.model or model or None
+            if NOT_BY_NAME in error.message:
+                refusal, error.message = error.message, f"{error.message}: {EXPLICIT_MEND}"
+                error.args = (error.message,)
+            else:
+                refusal = str(error)
             try:
                 names = {entry.name for entry in (yield from self._call_steps(self._operations.index()))}
             except AlipesError:
                 raise error from None
             if model in names or not model:
                 raise
-            raise NotFound(f"{error}; the server has {_listed(model, names)}", model=model) from error
+            raise NotFound(f"{refusal}; the server has {_listed(model, names)}", model=model) from error
 
     def _load_steps(
         self,
@@ -177,7 +187,8 @@ class PlainClient(ServerCalls, TritonAliases):
 
     def _unload_steps(self, model: str, dependents: bool, timeout_s: float | None) -> Steps[None]:
         """Unloads a model; without a time-out it takes as long as the server needs."""
-        yield from self._call_steps(self._operations.unload(model_name(model), dependents), _unlimited(timeout_s))
+        call = self._operations.unload(model_name(model), dependents)
+        yield from self._about_steps(model, call, _unlimited(timeout_s))
         self._forget(model)
 
     def _share_steps(self, byte_size: int) -> Steps[SharedMemory]:

@@ -10,10 +10,13 @@ from typing import Final
 from alipes.client.backoff import NOT_BEGUN, doubled_s
 from alipes.errors import AlipesError, DeadlineExceeded, Overloaded, TlsError, TransportError
 
-__all__ = ["UNREGISTER_RETRY", "Attempts", "Failure", "Retry"]
+__all__ = ["NOT_BY_NAME", "UNREGISTER_RETRY", "Attempts", "Failure", "Retry"]
 
 _IN_USE: Final = "it is currently in use"
 """Triton's refusal to unregister a region: it releases the region a moment after the last response that used it."""
+
+NOT_BY_NAME: Final = "explicit model load / unload is not allowed"
+"""What a server says that loads its models itself, whatever it is asked. Source: Triton."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Attempts:
         return self.after(failure.error)
 
     def _may_repeat(self, error: AlipesError) -> bool:
-        if isinstance(error, (DeadlineExceeded, TlsError)):
+        if isinstance(error, (DeadlineExceeded, TlsError)) or NOT_BY_NAME in str(error):
             return False
         if isinstance(error, TransportError):
             return self._repeatable or not error.reached
