@@ -135,13 +135,13 @@ def timeout_of(timeout_s: Any, timeout: Any = None) -> float | None:
         timeout: The same argument under its short name.
 
     Raises:
-        InvalidArgument: If it is no number, or both were passed.
+        InvalidArgument: If it is no number above 0, or both were passed.
     """
     if timeout is None:
-        return seconds("timeout_s", timeout_s)
+        return _limit("timeout_s", timeout_s)
     if timeout_s is not None:
         raise InvalidArgument(f"timeout and timeout_s mean the same, got {timeout!r} and {timeout_s!r}: pass one")
-    return seconds("timeout", timeout)
+    return _limit("timeout", timeout)
 
 
 def seconds(name: str, value: Any, wrong: Callable[[str, str, object], AlipesError] = request_error) -> float | None:
@@ -166,14 +166,22 @@ def timeout_setting(timeout_s: Any, timeout: Any, default_s: float | None) -> fl
         default_s: The default of both.
 
     Raises:
-        ConfigError: If it is no number, or both were passed.
+        ConfigError: If it is no number above 0, or both were passed.
     """
     if timeout == default_s and not isinstance(timeout, bool):
-        return seconds("timeout_s", timeout_s, setting_error)
+        return _limit("timeout_s", timeout_s, setting_error)
     if timeout_s != default_s:
         text = f"timeout and timeout_s mean the same, got {timeout!r} and {timeout_s!r}: pass one"
         raise ConfigError(text, key="timeout")
-    return seconds("timeout", timeout, setting_error)
+    return _limit("timeout", timeout, setting_error)
+
+
+def _limit(name: str, value: Any, wrong: Callable[[str, str, object], AlipesError] = request_error) -> float | None:
+    """A time-out in seconds, which is above 0; `None` is that none was passed, or that there is no limit."""
+    limit_s = seconds(name, value, wrong)
+    if limit_s is None or limit_s > 0:
+        return limit_s
+    raise wrong(name, "seconds above 0, or None", value)
 
 
 def header_pairs(headers: Any) -> list[tuple[str, str]]:

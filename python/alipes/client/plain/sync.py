@@ -91,7 +91,7 @@ class Client(PlainClient):
             TransportError: If the server cannot be reached.
         """
         failed = None
-        if timeout is not None:
+        if timeout is not None or timeout_s is not None:
             timeout_s = timeout_of(timeout_s, timeout)
         began_s = 0.0
         try:
