@@ -15,6 +15,8 @@ from alipes import repository as qv
 from alipes.errors import ExportError, NoExporter
 
 COUNT = 0
+SEEN: dict[str, int] = {}
+WEIGHTS = np.ones(2, np.float32)
 OPENED = object()
 MODEL_PY = r"write a model\.py \(docs/how-to/serve-python\.md\) and export its path"
 
@@ -42,6 +44,27 @@ def counted(x: np.ndarray) -> np.ndarray:
     global COUNT  # noqa: PLW0603 - what the test is about
     COUNT += 1
     return x
+
+
+def remembers(x: np.ndarray) -> np.ndarray:
+    SEEN["calls"] = len(x)
+    return x
+
+
+def forgets(x: np.ndarray) -> np.ndarray:
+    del SEEN["calls"]
+    return x
+
+
+def learns(x: np.ndarray) -> np.ndarray:
+    WEIGHTS[:1] += 1.0
+    return x
+
+
+def shifted(x: np.ndarray) -> np.ndarray:
+    y = x.copy()
+    y[:, 0] += WEIGHTS[0]
+    return y
 
 
 async def awaited(x: np.ndarray) -> np.ndarray:
@@ -106,6 +129,9 @@ def forgetful(x: np.ndarray) -> None:
         (opens, rf"'opens' uses 'OPENED', a object: only modules, .*{MODEL_PY}"),
         (scaled_by, rf"'scaled_by' uses 'SCALER', a Scaler: only modules, .*{MODEL_PY}"),
         (counted, rf"'counted' changes 'COUNT' \(global\), .*{MODEL_PY}"),
+        (remembers, rf"'remembers' changes 'SEEN' of the module, a state that each .*{MODEL_PY}"),
+        (forgets, rf"'forgets' changes 'SEEN' of the module, .*{MODEL_PY}"),
+        (learns, rf"'learns' changes 'WEIGHTS' of the module, .*{MODEL_PY}"),
         (
             functools.partial(opens, x=1),
             "a partial call has arguments of its own: write a function that makes the call",
@@ -125,6 +151,11 @@ def test_what_is_no_plain_function_is_named_with_a_way_out(tmp_path: Path, sourc
     assert "\n" not in str(caught.value)
     assert len(textwrap.wrap(str(caught.value), 80)) <= 4
     assert (model.versions, model.inputs, list((tmp_path / "models").iterdir())) == ([], {}, [])
+
+
+def test_a_function_may_change_arrays_of_its_own(tmp_path: Path) -> None:
+    model = qv.ModelRepository(tmp_path).add("m", "python")
+    assert model.export_version(shifted, input_shapes={"x": (None, 2)}) is not None
 
 
 def test_another_platform_that_fits_is_named_alone(tmp_path: Path) -> None:

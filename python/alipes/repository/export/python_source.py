@@ -79,13 +79,14 @@ def _take(function: FunctionType, source: FunctionSource, seen: set[str]) -> Non
     tree = ast.parse(text).body[0] if not text.startswith("@") else None
     if not isinstance(tree, ast.FunctionDef):
         raise _no_plain_function(name)
-    changed = [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
+    names = _names(tree)
+    changed = [f"'{name}' (global)" for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
+    changed += [f"'{one}' of the module" for one in _stored_into(tree) if one in names and one in function.__globals__]
     if changed:
         raise ExportError(
-            f"function '{name}' changes '{changed[0]}' (global), a state that each worker would have for itself: "
-            f"{WRITE_A_MODEL}"
+            f"function '{name}' changes {changed[0]}, a state that each worker would have for itself: {WRITE_A_MODEL}"
         )
-    for used in _names(tree):
+    for used in names:
         if used in function.__globals__ and used not in seen:
             _take_global(name, used, function.__globals__[used], source, seen)
         elif used not in function.__globals__ and not hasattr(builtins, used):
@@ -151,6 +152,19 @@ def _names(function: ast.FunctionDef) -> list[str]:
         elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler) and node.name:
             stored.add(node.name)
     return [name for name in dict.fromkeys(loaded) if name not in stored]
+
+
+def _stored_into(function: ast.FunctionDef) -> list[str]:
+    """Names of objects of which the function sets or deletes an item or an attribute, at any depth."""
+    owners: list[str] = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            owner: ast.expr = node
+            while isinstance(owner, ast.Subscript | ast.Attribute):
+                owner = owner.value
+            if isinstance(owner, ast.Name):
+                owners.append(owner.id)
+    return owners
 
 
 def _all(arguments: ast.arguments) -> list[ast.arg]:
