@@ -164,7 +164,9 @@ def _with_scheme(address: str, *, encrypted: bool) -> str:
     if "://" in address or address.startswith("unix:"):
         return address
     host = address.partition("/")[0]
-    if ":" not in host.rpartition("]")[2]:
+    if host.isdecimal():
+        address = f"localhost:{address}"
+    elif ":" not in host.rpartition("]")[2]:
         address = f"{host}:{_DEFAULT_PORT}{address.removeprefix(host)}"
     if encrypted:
         return f"https://{address}"

@@ -42,7 +42,8 @@ class Endpoint:
         """Reads `grpc://host:port`, `http://host:port/path` or `host:port`, which is gRPC unless something else shows.
 
         `grpcs://` and `https://` are the same encrypted, as is an address without a scheme where something is said of
-        encryption. `unix:path` stands for a Unix socket in the place of `host:port`.
+        encryption. `unix:path` stands for a Unix socket in the place of `host:port`, and a number alone for a port of
+        this machine.
 
         Raises:
             ConfigError: If the address is no text, its scheme is another, or does not go together with what is said of
@@ -82,4 +83,4 @@ def has_scheme(address: str) -> bool:
 def _place(address: str) -> str:
     if address.startswith("unix:"):
         return "unix:" + address.removeprefix("unix:").removeprefix("//")
-    return resolve(address)
+    return resolve(f"localhost:{address}" if address.isdecimal() else address)

@@ -63,6 +63,14 @@ def test_the_address_may_stand_alone(server: ServerProcess) -> None:
     assert alipes("status", server.http).out == alipes("status", "--url", server.http).out
 
 
+def test_digits_alone_are_a_port_of_this_machine(server: ServerProcess) -> None:
+    for address in (server.http, server.grpc):
+        port = address.rpartition(":")[2]
+        done = alipes("status", "--url", port)
+        assert (done.code, done.rows[0]) == (0, [done.rows[0][0], "is", "ready"])
+        assert done.rows[0][0].endswith(f"://localhost:{port}")
+
+
 def test_the_status_is_json_for_programs(server: ServerProcess) -> None:
     document = json.loads(alipes("status", server.http, "--json").out)
     assert (document["ready"], document["address"]) == (True, f"http://{server.http}")

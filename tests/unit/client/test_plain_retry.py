@@ -100,6 +100,8 @@ def test_a_server_that_says_when_to_come_back_is_believed() -> None:
     [
         ("h:1", Endpoint("grpc", "h:1")),
         ("grpc://h:1", Endpoint("grpc", "h:1")),
+        ("1", Endpoint("grpc", "localhost:1")),
+        ("http://1", Endpoint("http", "localhost:1")),
         ("http://h:1/prefix", Endpoint("http", "h:1/prefix")),
         ("https://h:1/prefix", Endpoint("http", "h:1/prefix", Tls())),
         ("grpcs://h:1", Endpoint("grpc", "h:1", Tls())),
