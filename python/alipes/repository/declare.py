@@ -113,7 +113,7 @@ def declare(config: Message, side: Side, exported: Shapes, datatypes: Mapping[st
         if not declared:
             hint = "; such as input_shapes={'x': (None, 64)}, where None is the batch" if side == "input" else ""
             raise ExportError(f"Must specify {side} shapes: model '{config.name}' has no {side}s yet{hint}")
-        return
+        exported = {tensor.name: model_shape(config, tensor) for tensor in declared}
     shapes = _by_name(config, side, exported, declared)
     types = datatypes if isinstance(datatypes, Mapping) else dict(zip(shapes, datatypes, strict=False))
     if not declared:

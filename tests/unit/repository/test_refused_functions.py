@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from alipes import repository as qv
-from alipes.errors import ExportError, NoExporter
+from alipes.errors import ConfigError, ExportError, NoExporter
 
 COUNT = 0
 SEEN: dict[str, int] = {}
@@ -156,6 +156,25 @@ def test_what_is_no_plain_function_is_named_with_a_way_out(tmp_path: Path, sourc
 def test_a_function_may_change_arrays_of_its_own(tmp_path: Path) -> None:
     model = qv.ModelRepository(tmp_path).add("m", "python")
     assert model.export_version(shifted, input_shapes={"x": (None, 2)}) is not None
+
+
+@pytest.mark.parametrize("shapes", [None, {"x": (None, 2)}])
+@pytest.mark.parametrize(
+    ("datatype", "message"),
+    [
+        ("int64", "input 'x' of model 'm' was declared as FP32, the export gives INT64"),
+        ("flaot32", "unknown datatype 'flaot32'"),
+    ],
+)
+def test_a_further_version_is_held_to_the_datatypes_of_the_first(
+    tmp_path: Path, shapes: Any, datatype: str, message: str
+) -> None:
+    model = qv.ModelRepository(tmp_path).add("m", "python")
+    model.export_version(shifted, input_shapes={"x": (None, 2)})
+    for datatypes in ({"x": datatype}, [datatype]):
+        with pytest.raises((ConfigError, ExportError), match=message):
+            model.export_version(shifted, input_shapes=shapes, input_dtypes=datatypes)
+    assert model.versions == [1]
 
 
 def test_another_platform_that_fits_is_named_alone(tmp_path: Path) -> None:
