@@ -121,6 +121,9 @@ if not TYPE_CHECKING:  # a type checker reports names that are not there
             return version
         if name == "serve":  # the package, which can be called: its import makes it an attribute of this one
             return import_module("alipes.serve")
+        if name[:1].isupper() and name not in _HOMES and name in import_module("alipes.client").__all__:
+            message = f"module 'alipes' has no attribute '{name}': write alipes.client.{name}"
+            raise AttributeError(message, name=name)
         return _find(name)
 
 

@@ -22,6 +22,11 @@ def test_every_public_name_has_a_home() -> None:
     assert sorted(alipes.__all__) == sorted(["__version__", "serve", *alipes._HOMES])
 
 
+def test_a_name_of_the_clients_alone_is_answered_with_its_place() -> None:
+    with pytest.raises(AttributeError, match=r"module 'alipes' has no attribute 'Retry': write alipes\.client\.Retry$"):
+        alipes.Retry  # type: ignore[attr-defined]  # noqa: B018
+
+
 def test_every_error_is_a_public_name() -> None:
     assert set(errors.__all__) < set(alipes.__all__)
 

@@ -187,9 +187,9 @@ class ModelConfig:
         Raises:
             ConfigError: If it is no such number, or a tensor has no variable first axis.
         """
-        if isinstance(rows, bool):
+        if isinstance(rows, bool) or not hasattr(rows, "__index__"):
             raise ConfigError(
-                f"'max_batch_size' of model '{self._proto.name}' cannot be {rows}: expected a whole number of rows",
+                f"'max_batch_size' of model '{self._proto.name}' cannot be {rows!r}: expected a whole number of rows",
                 key="max_batch_size",
             )
         self.max_batch_size = rows

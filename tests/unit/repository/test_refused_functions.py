@@ -137,6 +137,7 @@ def forgetful(x: np.ndarray) -> None:
             "a partial call has arguments of its own: write a function that makes the call",
         ),
         (np.sqrt, "'sqrt' is not written in Python: write a function that calls it"),
+        (3, rf"cannot export a builtins\.int as PYTHON for model 'm': export a function of arrays, or {MODEL_PY}"),
         (math.sqrt, "'sqrt' is not written in Python: write a function that calls it"),
         ("model.txt", r"'model\.txt' is neither the path of a file that ends in \.py"),
         (forgetful, "'forgetful' returns None where an array is expected"),
@@ -175,6 +176,24 @@ def test_a_further_version_is_held_to_the_datatypes_of_the_first(
         with pytest.raises((ConfigError, ExportError), match=message):
             model.export_version(shifted, input_shapes=shapes, input_dtypes=datatypes)
     assert model.versions == [1]
+
+
+@pytest.mark.parametrize("rows", ["x", 1.5, True])
+def test_a_number_of_rows_that_is_none_is_named(tmp_path: Path, rows: Any) -> None:
+    repo = qv.ModelRepository(tmp_path)
+    text = f"'max_batch_size' of model 'm' cannot be {rows!r}: expected a whole number of rows"
+    with pytest.raises(ConfigError, match=text):
+        repo.add("m", "python").export_version(shifted, input_shapes={"x": (None, 2)}, max_batch_size=rows)
+
+
+def test_a_broken_onnx_file_is_named_where_the_user_has_it(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"rubbish")
+    with pytest.raises(ExportError, match="ONNX Runtime cannot load the file") as caught:
+        qv.ModelRepository(tmp_path / "models").add("m", "onnx").export_version(broken)
+    assert str(broken) in str(caught.value)
+    assert ".exporting-" not in str(caught.value)
 
 
 def test_another_platform_that_fits_is_named_alone(tmp_path: Path) -> None:

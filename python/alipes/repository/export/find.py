@@ -53,8 +53,7 @@ def _reason(model_fn: Any, platform: Platform) -> str:
         return ""
     from alipes.repository.export.refusals import why_no_function
 
-    reason = why_no_function(model_fn)
-    return "" if reason is None else f": {reason}"
+    return f": {why_no_function(model_fn)}"
 
 
 def _kinds(*platforms: Platform) -> list[type[Exporter]]:

@@ -53,11 +53,16 @@ class OnnxFile(Exporter):
                 shutil.copyfile(Path(source).parent / name, file.parent / name)
         else:
             file.write_bytes(source.SerializeToString())
-        declare_onnx(file, request)
+        declare_onnx(file, request, source if isinstance(source, str | Path) else None)
 
 
-def declare_onnx(file: Path, request: ExportRequest) -> None:
+def declare_onnx(file: Path, request: ExportRequest, origin: str | Path | None = None) -> None:
     """Declare the inputs and outputs of an ONNX file.
+
+    Args:
+        file: The file.
+        request: The export, whose configuration is changed.
+        origin: The file of the user that it is a copy of, for messages.
 
     Raises:
         ExportError: If the file cannot be run, or differs from what is declared or given.
@@ -70,7 +75,8 @@ def declare_onnx(file: Path, request: ExportRequest) -> None:
     try:
         session = onnxruntime.InferenceSession(str(file), settings, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise ExportError(f"model '{name}': ONNX Runtime cannot load the file: {error}") from error
+        text = str(error).replace(str(file), str(origin or file.name))
+        raise ExportError(f"model '{name}': ONNX Runtime cannot load the file: {text}") from error
     inputs, outputs = _ports(name, session.get_inputs()), _ports(name, session.get_outputs())
     if request.output_names is not None and set(request.output_names) != set(outputs):
         wanted = ", ".join(map(repr, request.output_names))

@@ -15,8 +15,8 @@ __all__ = ["WRITE_A_MODEL", "why_no_function", "why_not_plain"]
 WRITE_A_MODEL: Final = "write a model.py (docs/how-to/serve-python.md) and export its path"
 
 
-def why_no_function(source: Any) -> str | None:
-    """Why something that is no plain function cannot be exported as one; None where nothing is known of it."""
+def why_no_function(source: Any) -> str:
+    """Why something that is no plain function cannot be exported as one, and what to export instead."""
     name = getattr(source, "__name__", type(source).__name__)
     match source:
         case str() | Path():
@@ -34,7 +34,7 @@ def why_no_function(source: Any) -> str | None:
         case _ if callable(source):
             what = f"it is an instance of {type(source).__name__}, whose state is not written:"
         case _:
-            return None
+            return f"export a function of arrays, or {WRITE_A_MODEL}"
     return f"{what} {WRITE_A_MODEL}"
 
 
