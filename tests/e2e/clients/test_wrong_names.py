@@ -144,6 +144,13 @@ def test_unloading_what_is_not_there_is_no_error_as_in_triton(tmp_path: Path, se
         client.unload_model("whitener")
 
 
+def test_a_path_in_the_address_where_nothing_is_is_named(server: ServerProcess) -> None:
+    client = Client(f"http://{server.http}/foo")
+    for ask in (client.server_metadata, client.models, lambda: client.infer("classifier", X)):
+        text = refusal(ask, NotFound)
+        assert text.startswith("Not Found: the address has the path '/foo': leave it out, or correct it")
+
+
 def test_a_missing_output_is_named_beside_those_there_are(server: ServerProcess) -> None:
     message = "the answer of model 'classifier' has no output 'probs'; it has 'Y'"
     with Client(server.grpc) as client:

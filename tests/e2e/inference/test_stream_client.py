@@ -286,3 +286,9 @@ def test_a_wrong_argument_is_named(server: ServerProcess) -> None:
 def test_a_model_that_is_not_there_is_answered_with_those_that_are(server: ServerProcess) -> None:
     with pytest.raises(NotFound, match="the server has 'double'"):
         StreamClient(server.grpc, "doubel")
+
+
+def test_an_array_streamed_by_mistake_is_answered_with_the_right_call(client: StreamClient) -> None:
+    for wrong in (np.ones(2, np.float32), np.array(1.0, np.float32)):
+        with pytest.raises(InvalidArgument, match=r"; stream\(\) sends each item .* is sent by submit\(\)$"):
+            list(client.stream(wrong))

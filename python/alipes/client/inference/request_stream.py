@@ -51,6 +51,8 @@ _LAST_IS_MARKED: Final[dict[str, bool | int | float | str]] = {"triton_enable_em
 
 _STREAMS: Final[weakref.WeakSet[RequestStream]] = weakref.WeakSet()
 
+_ONE_REQUEST: Final = "; stream() sends each item of an array as a request of its own: one request is sent by submit()"
+
 
 class RequestReader(Protocol):
     """Makes tensors of what a caller passes."""
@@ -241,7 +243,12 @@ class RequestStream(AnswerSource):
         Raises:
             ValueError: If the overlap of sequences is unknown.
         """
-        updates = cut(x, self.states[0].tensor.shape[-1]) if isinstance(x, np.ndarray) and self.states else list(x)
+        if isinstance(x, np.ndarray) and self.states:
+            updates = cut(x, self.states[0].tensor.shape[-1])
+        elif np.ndim(x) == 0 and isinstance(x, np.ndarray | np.generic):
+            raise InvalidArgument(f"x: expected a list of updates, got a number, {x}{_ONE_REQUEST}")
+        else:
+            updates = list(x)
         overlap = self._memory if overlap is None else overlap
         if overlap is None and sequences > 1:
             raise InvalidArgument(
@@ -251,7 +258,12 @@ class RequestStream(AnswerSource):
 
         def send(update: Any, number: int, start: bool, end: bool) -> Future[Any]:
             if not self._stateful:
-                return self.submit(update, next(ids))
+                try:
+                    return self.submit(update, next(ids))
+                except InvalidArgument as error:
+                    if isinstance(x, np.ndarray):
+                        raise InvalidArgument(f"{error}{_ONE_REQUEST}", model=self.model_name) from error
+                    raise
             return self.submit(update, next(ids), sequence_id + number, start, end)
 
         answers = stream(updates, spans(len(updates), sequences, overlap or 0), send, ahead)

@@ -18,7 +18,7 @@ from alipes.client.plain.transport import Transport, TransportOperations
 from alipes.client.plain.undecided import UndecidedOperations
 from alipes.client.signature import Signature
 from alipes.client.tls import Tls
-from alipes.errors import AlipesError, InferError, TransportError, Unsupported
+from alipes.errors import AlipesError, InferError, NotFound, TransportError, Unsupported
 
 __all__ = ["DEFAULT_TIMEOUT_S", "ServerCalls", "repeat_steps"]
 
@@ -31,6 +31,9 @@ DEFAULT_TIMEOUT_S: Final = 60.0
 that a silent server blocks no caller for ever."""
 
 _CONNECT_TIMEOUT_S: Final = 10.0
+
+_NO_PAGE: Final = "Not Found"
+"""What a server answers at a path where it has nothing."""
 
 
 class ServerCalls:
@@ -161,6 +164,12 @@ class ServerCalls:
                 error.args = (text,)
                 if isinstance(error, Unsupported):
                     error.message = text
+            raise
+        except NotFound as error:
+            _, slash, path = self.endpoint.address.partition("/")
+            if slash and error.message == _NO_PAGE and self.endpoint.wire == "http":
+                error.message = f"{error.message}: the address has the path '/{path}': leave it out, or correct it"
+                error.args = (error.message,)
             raise
         self._answered = True
         return found
