@@ -14,14 +14,11 @@ import typer
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
 from alipes.cli.detached import launch, status, stop
-from alipes.cli.mistakes import show_mistake, unknown_command, usage_mistake
+from alipes.cli.mistakes import USAGE_ERROR, show_mistake, unknown_command, usage_mistake
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
 from alipes.cli.verbs import add_verbs
 from alipes.cli.waiting import explain_model
-
-USAGE_ERROR = 2
-"""Exit code for a command line that cannot be read."""
 
 _HELP = """Serves trained models over HTTP and gRPC, as NVIDIA Triton does.
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from alipes.cli.mistakes import show_mistake
+from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.cli.serve_mistakes import flag_mistake
 from alipes.cli.status import show, status
 from alipes.config.load import parse_flags
@@ -21,7 +21,6 @@ from alipes.serve.detached import launch as launch_server
 
 __all__ = ["launch", "status", "stop"]
 
-_WRONG_COMMAND_LINE = 2
 
 HandleFile = Annotated[Path, typer.Argument(metavar="HANDLE", help="The file that `alipes launch` wrote.")]
 
@@ -40,7 +39,7 @@ def launch(
         parse_flags([repository, *context.args], os.environ)
     except ConfigError as error:  # before a process is started, which could say it in its log alone
         show_mistake(flag_mistake(error))
-        return _WRONG_COMMAND_LINE
+        return USAGE_ERROR
     return _report(
         lambda: launch_server(repository, handle, server_args=context.args, log_file=log_file, timeout=timeout), show
     )

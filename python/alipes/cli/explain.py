@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from alipes.cli.mistakes import show_mistake
+from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.cli.serve_mistakes import flag_mistake
 from alipes.config.flags import FLAGS, Flag
 from alipes.config.load import parse_flags
@@ -27,7 +27,6 @@ from alipes.server.planner import Planner
 
 REPOSITORY = "model-repository"
 
-_WRONG_COMMAND_LINE = 2
 
 _PAGE = """\
 Usage: alipes config explain [MODEL_FOLDER] [FLAGS]
@@ -79,7 +78,7 @@ def explain(arguments: Sequence[str], console: Console | None = None) -> int:
         options, repository_named = _options(flags)
     except ConfigError as error:
         show_mistake(flag_mistake(error))
-        return _WRONG_COMMAND_LINE
+        return USAGE_ERROR
     try:
         if folder is not None and model:
             _explain_model(folder.absolute(), options, console)

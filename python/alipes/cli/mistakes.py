@@ -11,6 +11,9 @@ from typing import Any, Final
 
 from alipes.config.nearest import nearest
 
+USAGE_ERROR: Final = 2
+"""Exit code for a command line that cannot be read."""
+
 _WIDTH: Final = 80
 _MOST_LINES: Final = 4
 

@@ -10,13 +10,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
-from alipes.cli.mistakes import show_mistake
+from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.config.forms import TRITONS
 from alipes.config.load import parse_flags
 from alipes.config.triton_command_line import PROGRAM
 from alipes.errors import ConfigError
-
-_WRONG_COMMAND_LINE: Final = 2
 
 _OF_THE_SERVER: Final = ("model-repository", "load-model")
 """Flags that Triton's server looks at, and not its command line: the usage would be no help."""
@@ -43,7 +41,7 @@ def serve(arguments: Sequence[str]) -> int:
         from alipes.cli.serve_mistakes import flag_mistake
 
         show_mistake(flag_mistake(error))
-        return _WRONG_COMMAND_LINE
+        return USAGE_ERROR
     from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run
 

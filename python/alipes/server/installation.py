@@ -6,11 +6,11 @@ not work at all.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from alipes.backends.onnxruntime.library import package_folders
 from alipes.errors import ServerStartError
 
 __all__ = ["check_installation", "owners"]
@@ -26,7 +26,7 @@ def check_installation() -> None:
         ServerStartError: If two of them own the files of one package; the text says what to type.
     """
     for package, called in _PACKAGES.items():
-        found = owners(package, _folders(package))
+        found = owners(package, (folder.parent for folder in package_folders(package)))
         if len(found) > 1:
             raise ServerStartError(
                 f"{len(found)} builds of {called} are installed and overwrite each other's files: "
@@ -62,13 +62,3 @@ def _owns(info: Path, package: str) -> bool:
     except (OSError, UnicodeDecodeError):
         return False
     return f"\n{package}/__init__.py," in f"\n{record}"
-
-
-def _folders(package: str) -> list[Path]:
-    """The folders that hold a package, which is not imported for this; none where it is absent."""
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):  # a package that was half removed can have a broken spec
-        return []
-    locations = spec.submodule_search_locations if spec is not None else None
-    return [Path(location).parent for location in locations or ()]

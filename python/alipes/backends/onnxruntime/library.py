@@ -38,7 +38,7 @@ def find_library() -> Path:
     Raises:
         ModelLoadError: If no wheel is installed, or it carries no library; the text says what to install.
     """
-    folders = _package_folders("onnxruntime")
+    folders = package_folders("onnxruntime")
     if not folders:
         raise ModelLoadError(
             f"ONNX Runtime is not installed; {INSTALL_HINT}", backend="onnxruntime", code="UNAVAILABLE"
@@ -56,7 +56,7 @@ def find_library() -> Path:
     ).hiding({f" ({folders[0]})": ""})
 
 
-def _package_folders(package: str) -> list[Path]:
+def package_folders(package: str) -> list[Path]:
     """Folders of a top-level package, without importing it; empty if it is absent."""
     try:
         spec = importlib.util.find_spec(package)
