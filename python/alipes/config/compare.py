@@ -8,8 +8,8 @@ from typing import Final
 from alipes.config.datatypes import config_name, config_number
 from alipes.config.schema import ModelConfig
 from alipes.config.sequences import Control, control_kinds
-from alipes.config.signature import ANY, Port, Side, Signature
 from alipes.errors import ConfigError
+from alipes.signature import ANY, Port, Side, Signature
 
 __all__ = ["check_signature"]
 

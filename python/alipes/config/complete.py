@@ -10,8 +10,8 @@ from alipes.config.datatypes import config_number
 from alipes.config.normalize import normalize_batching
 from alipes.config.schema import ModelConfig
 from alipes.config.sequences import control_names, state_input_names
-from alipes.config.signature import Port, Side, Signature
 from alipes.errors import ConfigError
+from alipes.signature import Port, Side, Signature
 
 __all__ = ["complete_from_signature", "is_complete"]
 

@@ -1,7 +1,7 @@
 """Asking a model for its configuration: `auto_complete_config`, in a process that ends with the answer.
 
-The question is a JSON object: ``model_file``, ``version_directory``, ``model_config`` (a JSON text), ``model_name``.
-The answer is ``{"config": {...}}`` or ``{"error": "..."}``.
+The question is the setup of a worker. The answer is ``{"answer": {...}}`` or ``{"error": "..."}``: the configuration
+or, where a framework opens the model's file, the signature of that file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,23 @@ __all__ = ["answer"]
 
 def answer(question: str) -> str:
     """What the model makes of its configuration."""
-    request: dict[str, str] = json.loads(question)
+    request: dict[str, Any] = json.loads(question)
     try:
-        return json.dumps({"config": _completed(request)})
+        return json.dumps({"answer": _described(request) if request.get("framework") else _completed(request)})
     except LoadError as error:
         return json.dumps({"error": str(error)})
 
 
-def _completed(request: dict[str, str]) -> dict[str, Any]:
+def _described(request: dict[str, Any]) -> dict[str, Any]:
+    require_numpy(request["model_name"])
+    from alipes.worker.frameworks.runner import read_signature
+    from alipes.worker.setup import opening_of
+
+    found: dict[str, Any] = json.loads(read_signature(request["framework"], opening_of(request)).to_json())
+    return found
+
+
+def _completed(request: dict[str, Any]) -> dict[str, Any]:
     require_numpy(request["model_name"])
     from alipes.worker.triton.install import install
     from alipes.worker.triton.model_config import ModelConfig

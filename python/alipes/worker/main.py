@@ -93,6 +93,10 @@ def _load(setup: Setup) -> Any:
     from alipes.worker.triton.install import install
 
     install(setup.version_directory)
+    if setup.framework is not None:
+        from alipes.worker.frameworks.runner import start_runner
+
+        return start_runner(setup.framework, setup.opening())
     file = Path(setup.model_file)
     model_class = load_class(file, Path(setup.version_directory))
     return start_model(model_class, file, setup.arguments())

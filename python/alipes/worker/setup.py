@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["SCHEMA", "Instance", "Setup", "read_setup"]
+from alipes.worker.frameworks.opened import Opening
+
+__all__ = ["SCHEMA", "Instance", "Setup", "opening_of", "read_setup"]
 
 SCHEMA: Final = 1
 
@@ -46,6 +50,8 @@ class Setup:
         batches: Whether several requests are executed together.
         inputs: ``{"name": ..., "datatype": ...}`` of each declared input.
         outputs: The same of each output.
+        framework: What opens the model file where it is no Python model, with the fields of `Framework` of
+            `alipes.backends.python.setup`.
     """
 
     instance: Instance
@@ -60,6 +66,7 @@ class Setup:
     batches: bool
     inputs: list[dict[str, str]]
     outputs: list[dict[str, str]]
+    framework: dict[str, Any] | None
 
     @classmethod
     def parse(cls, text: str) -> Setup:
@@ -95,6 +102,11 @@ class Setup:
         sequences: dict[str, Any] = config.get("sequence_batching") or {}
         return bool(sequences.get("iterative_sequence"))
 
+    def opening(self) -> Opening:
+        """What a framework's program is given."""
+        device = f"cuda:{self.instance.device_id}" if self.instance.kind == "GPU" else "cpu"
+        return opening_of(asdict(self), device)
+
     def arguments(self) -> dict[str, str]:
         """What `initialize` gets."""
         return {
@@ -106,6 +118,18 @@ class Setup:
             "model_version": str(self.model_version),
             "model_name": self.model_name,
         }
+
+
+def opening_of(setup: Mapping[str, Any], device: str = "cpu") -> Opening:
+    """What a framework's program is given.
+
+    Args:
+        setup: The server's document, or the fields of a `Setup`.
+        device: Where the model is to run.
+    """
+    allows = bool(setup["framework"]["allows_pickles"])
+    config = json.loads(setup["model_config"])
+    return Opening(setup["model_name"], Path(setup["model_file"]), config, device, allows)
 
 
 def read_setup(descriptor: int) -> Setup:

@@ -72,6 +72,7 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
             "batches": False,
             "inputs": [{"name": "X", "datatype": "FP32"}, {"name": "S", "datatype": "BYTES"}],
             "outputs": [{"name": "Y", "datatype": "INT64"}],
+            "framework": None,
         },
         "hidden": {},
         "start_timeout_s": 0.0,

@@ -39,7 +39,7 @@ def failure_of(ask: Ask, script: str, **more: Any) -> str:
 
 
 def test_the_process_reads_its_setup(ask: Ask) -> None:
-    assert ask("say({'config': json.loads(pathlib.Path(question).read_text()) | {'option': option}})") == {
+    assert ask("say({'answer': json.loads(pathlib.Path(question).read_text()) | {'option': option}})") == {
         "model_name": "m",
         "more": 1,
         "option": "--complete",
@@ -47,7 +47,7 @@ def test_the_process_reads_its_setup(ask: Ask) -> None:
 
 
 def test_the_process_has_its_environment_and_knows_its_server(ask: Ask) -> None:
-    environment = ask("say({'config': dict(os.environ)})", variables={"COLOUR": "blue"})
+    environment = ask("say({'answer': dict(os.environ)})", variables={"COLOUR": "blue"})
     assert environment["COLOUR"] == "blue"
     assert environment["ALIPES_SERVER_PID"] == str(os.getpid())
     assert environment["HOME"] == os.environ["HOME"]
@@ -66,7 +66,7 @@ def test_the_models_own_error_is_the_reason(ask: Ask) -> None:
         ("pathlib.Path(answer).write_text('{')", "ended with exit code 0 and gave no answer"),
         ("pathlib.Path(answer).write_text('[' * 100000)", "ended with exit code 0 and gave no answer"),
         ("say([])", "gave an answer of another form"),
-        ("say({'config': 1})", "gave an answer of another form"),
+        ("say({'answer': 1})", "gave an answer of another form"),
     ],
 )
 def test_a_process_without_a_good_answer_is_described_by_its_end(ask: Ask, script: str, how: str) -> None:
@@ -76,7 +76,7 @@ def test_a_process_without_a_good_answer_is_described_by_its_end(ask: Ask, scrip
 
 def test_an_endless_answer_is_refused(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completion, "MAX_COMPLETION_BYTES", 1000)
-    assert "answered more than 1000 bytes" in failure_of(ask, "say({'config': {'a': 'b' * 1000}})")
+    assert "answered more than 1000 bytes" in failure_of(ask, "say({'answer': {'a': 'b' * 1000}})")
 
 
 def test_a_model_that_takes_too_long_is_killed_with_all_that_it_started(ask: Ask, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ time.sleep(600)
 
 def test_what_the_model_started_ends_with_the_answer(ask: Ask) -> None:
     inner = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
-    wait_until_gone(ask(f"say({{'config': {{'pid': {inner}.pid}}}})")["pid"])
+    wait_until_gone(ask(f"say({{'answer': {{'pid': {inner}.pid}}}})")["pid"])
 
 
 def test_an_interpreter_that_cannot_be_run_is_named() -> None:
@@ -109,7 +109,7 @@ def test_an_interpreter_that_cannot_be_run_is_named() -> None:
 
 def test_nothing_stays_open(ask: Ask) -> None:
     before = set(Path("/proc/self/fd").iterdir())
-    ask("say({'config': {}})")
+    ask("say({'answer': {}})")
     failure_of(ask, "sys.exit(1)")
     # What other tests of this process have left is closed whenever it may be.
     until(lambda: set(Path("/proc/self/fd").iterdir()) <= before, "something stays open")

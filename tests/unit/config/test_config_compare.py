@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from alipes.config.compare import check_signature
 from alipes.config.pbtxt import parse_pbtxt
-from alipes.config.signature import Port, Signature
 from alipes.errors import ConfigError
+from alipes.signature import Port, Signature
 
 FILE = Signature((Port("X", "FP32", (-1, 2)),), (Port("Y", "FP32", (-1, -1)), Port("Z", "INT32", (-1,))))
 

@@ -6,8 +6,8 @@ import pytest
 from alipes.config.complete import complete_from_signature
 from alipes.config.datatypes import v2_name
 from alipes.config.pbtxt import parse_pbtxt
-from alipes.config.signature import Port, Signature
 from alipes.errors import ConfigError
+from alipes.signature import Port, Signature
 
 BATCHES = Signature((Port("X", "FP32", (-1, 2)),), (Port("Y", "INT64", (-1, 3, -1)),))
 FIXED = Signature((Port("X", "BYTES", (3, 2)),), (Port("Y", "FP32", (-1,)),))

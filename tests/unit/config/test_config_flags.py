@@ -39,6 +39,7 @@ OURS = {
     "ensemble-steps",
     "execution-threads",
     "exit-grace-secs",
+    "allow-pickles",
     "gpu-fallback",
     "grpc-max-expanded-bytes",
     "grpc-max-request-bytes",

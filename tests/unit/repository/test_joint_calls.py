@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from alipes.repository.export.joint_calls import JointCalls
 from alipes.repository.export.rows import why_not_joined
+from alipes.worker.joint_calls import JointCalls
 
 
 class Recorded:

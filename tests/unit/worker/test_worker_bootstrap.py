@@ -58,7 +58,7 @@ class TritonPythonModel:
 def test_a_model_completes_its_configuration(tmp_path: Path) -> None:
     answer, printed = complete(tmp_path, COMPLETES)
     assert answer == {
-        "config": {
+        "answer": {
             "name": "m",
             "input": [{"name": "A", "data_type": "TYPE_INT32", "dims": [2]}],
             "output": [],
@@ -70,7 +70,7 @@ def test_a_model_completes_its_configuration(tmp_path: Path) -> None:
 
 def test_a_model_that_completes_nothing_leaves_all_as_it_was(tmp_path: Path) -> None:
     answer, _ = complete(tmp_path, "class TritonPythonModel:\n    pass\n", config={"max_batch_size": 3})
-    assert answer["config"]["max_batch_size"] == 3
+    assert answer["answer"]["max_batch_size"] == 3
 
 
 def completing(body: str) -> str:
@@ -159,7 +159,7 @@ class TritonPythonModel:
         return config
 """
     answer, _ = complete(tmp_path, model)
-    assert answer["config"]["max_batch_size"] == 8
+    assert answer["answer"]["max_batch_size"] == 8
 
 
 def test_a_worker_imports_nothing_heavy(tmp_path: Path) -> None:

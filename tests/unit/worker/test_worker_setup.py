@@ -24,6 +24,7 @@ def document(**changes: Any) -> str:
         "batches": True,
         "inputs": [{"name": "X", "datatype": "FP32"}],
         "outputs": [{"name": "Y", "datatype": "FP32"}],
+        "framework": None,
         **changes,
     }
     return json.dumps({"setup": setup, "instance": {"name": "m_0_1", "index": 1, "kind": "GPU", "device_id": 2}})

@@ -14,9 +14,9 @@ from alipes.config.complete import complete_from_signature, is_complete
 from alipes.config.options import ModelOptions
 from alipes.config.parameters import EngineParameters, read_parameters
 from alipes.config.schema import ModelConfig
-from alipes.config.signature import Signature
 from alipes.config.spec import available_cores, instance_names
 from alipes.errors import ModelLoadError
+from alipes.signature import Signature
 
 __all__ = ["OnnxruntimeBackend", "engine_spec"]
 

@@ -35,14 +35,7 @@ class PythonBackend(Backend):
     def complete(self) -> None:
         """Let the model complete its configuration, listed inputs and outputs or not: it may have more to say."""
         self._check_names()
-        draft, command = self.draft, self._command
-        variables, timeout_s = self._environment().variables, draft.options.worker.complete_timeout_s
-        try:
-            completed = ask_model(command, variables, worker_setup(draft), timeout_s, draft.load)
-        except ModelLoadError as error:
-            error.hiding(self._private)
-            raise
-        merge_completed(draft.config, completed)
+        merge_completed(self.draft.config, self._ask())
 
     def engine(self) -> Engine:
         """Say which command runs the model, in which environment, within which limits."""
@@ -51,8 +44,8 @@ class PythonBackend(Backend):
         spec: dict[str, Any] = {
             "kind": "worker",
             "command": self._command,
-            "environment": dict(self._environment().variables),
-            "setup": worker_setup(self.draft),
+            "environment": self._variables(),
+            "setup": self._setup(),
             "hidden": hidden_prefixes(self.draft.folder, self._environment().python),
             "start_timeout_s": parameters.start_timeout_s,
             "execute_timeout_s": parameters.execute_timeout_s,
@@ -66,6 +59,23 @@ class PythonBackend(Backend):
         """The engine as it is, once the new names of the instances have been checked as a load checks them."""
         self._check_names()
         return engine
+
+    def _setup(self) -> dict[str, Any]:
+        """What a process is told."""
+        return worker_setup(self.draft)
+
+    def _variables(self) -> dict[str, str]:
+        """Environment variables of a process, above the server's own."""
+        return dict(self._environment().variables)
+
+    def _ask(self) -> dict[str, Any]:
+        """What a process says of the model."""
+        draft, timeout_s = self.draft, self.draft.options.worker.complete_timeout_s
+        try:
+            return ask_model(self._command, self._variables(), self._setup(), timeout_s, draft.load)
+        except ModelLoadError as error:
+            error.hiding(self._private)
+            raise
 
     def _check_names(self) -> None:
         """Checks the names of the model and of its instances.

@@ -32,7 +32,7 @@ def ask_model(
     timeout_s: float,
     load: Load | None = None,
 ) -> dict[str, Any]:
-    """What `auto_complete_config` of a model makes of its configuration.
+    """What `auto_complete_config` of a model makes of its configuration, or what a framework reads in its file.
 
     Args:
         command: How a process of the model starts.
@@ -42,7 +42,7 @@ def ask_model(
         load: The load that this is part of; cancelled, it kills the process.
 
     Returns:
-        The configuration as JSON; as it was where the model completes none.
+        The configuration as JSON, as it was where the model completes none; of a framework's file the signature.
 
     Raises:
         ModelLoadError: If the model's code fails, the process dies or gives no answer in time, or the load is
@@ -89,8 +89,8 @@ def _read(answer: bytes, end: str, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _broken(name, f"{end} and gave no answer; it may have said more in the server's output") from error
     match document:
-        case {"config": dict(config)}:
-            return config
+        case {"answer": dict(found)}:
+            return found
         case {"error": str(text)}:
             raise ModelLoadError(text, model=name, backend="python")
         case _:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from alipes.backends.base import Draft
@@ -11,14 +13,34 @@ from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig
 from alipes.config.sequences import hidden_state_outputs
 
-__all__ = ["worker_setup"]
+__all__ = ["Framework", "worker_setup"]
 
 SCHEMA: Final = 1
 """Version of the document; the process refuses any other."""
 
 
-def worker_setup(draft: Draft) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """What opens a model file that is no Python model.
+
+    Attributes:
+        program: The module that the process imports, and calls `open_model` of.
+        extra: The extra of alipes, or the package, that brings what the module needs.
+        allows_pickles: Whether the file may run code while it is read.
+    """
+
+    program: str
+    extra: str
+    allows_pickles: bool
+
+
+def worker_setup(draft: Draft, file: Path | None = None, framework: Framework | None = None) -> dict[str, Any]:
     """The document for one version; `model_config` is what the model finds in its arguments.
+
+    Args:
+        draft: The version.
+        file: The model file, absolute; the one that the configuration names where left out.
+        framework: What opens the model file; `None` where it is a Python model.
 
     Raises:
         ConfigError: If there is no model file, or its name leads out of the folder.
@@ -28,7 +50,7 @@ def worker_setup(draft: Draft) -> dict[str, Any]:
         "schema": SCHEMA,
         "model_name": config.name,
         "model_version": draft.version,
-        "model_file": str(draft.model_file()),
+        "model_file": str(file or draft.model_file()),
         "version_directory": str(draft.version_folder),
         "model_directory": str(draft.folder),
         "model_config": config_json(config),
@@ -37,6 +59,7 @@ def worker_setup(draft: Draft) -> dict[str, Any]:
         "batches": config.WhichOneof("scheduling_choice") is not None and config.max_batch_size > 0,
         "inputs": _ports(config.input),
         "outputs": [*_ports(config.output), *_states(config)],
+        "framework": asdict(framework) if framework is not None else None,
     }
 
 

@@ -127,6 +127,14 @@ MODELS: Final[tuple[Flag, ...]] = (
         option="model.gpu_fallback",
     ),
     Flag(
+        "allow-pickles",
+        "list",
+        (),
+        "A model whose files may run code while they are read, such as pickles; `*` stands for all models. "
+        "Not a flag of Triton.",
+        option="model.allow_pickles",
+    ),
+    Flag(
         "streaming-max-sequences",
         "int",
         10_000,

@@ -16,13 +16,13 @@ from alipes.errors import ExportError
 from alipes.repository.declare import declare
 from alipes.repository.export.compare import check_numbers, judged
 from alipes.repository.export.exporter import Exporter
-from alipes.repository.export.joint_calls import JointCalls
 from alipes.repository.export.python_source import function_source
 from alipes.repository.export.refusals import why_not_plain
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.rows import why_not_joined
 from alipes.repository.platform import Platform, conventions
 from alipes.repository.tensors import Shape, describe_shape, model_shape
+from alipes.worker.joint_calls import JointCalls
 
 __all__ = ["PythonFunction"]
 

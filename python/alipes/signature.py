@@ -1,9 +1,12 @@
-"""What a model file itself says about its inputs and outputs."""
+"""What a model file itself says about its inputs and outputs.
+
+Both the server and the workers know it, so it needs nothing but the standard library.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 __all__ = ["ANY", "Port", "Side", "Signature"]
@@ -43,13 +46,18 @@ class Signature:
 
     @classmethod
     def from_json(cls, text: str) -> Signature:
-        """Read what `alipes._core.describe_onnx` answers."""
+        """Read what `to_json` wrote, or `alipes._core.describe_onnx`."""
         value = json.loads(text)
         inputs, outputs = (
             tuple(Port(port["name"], port["datatype"], tuple(port["shape"])) for port in value[side])
             for side in ("inputs", "outputs")
         )
         return cls(inputs, outputs)
+
+    def to_json(self) -> str:
+        """As a JSON text."""
+        sides = {"inputs": self.inputs, "outputs": self.outputs}
+        return json.dumps({side: [asdict(port) for port in ports] for side, ports in sides.items()})
 
     @property
     def can_batch(self) -> bool:

@@ -1,0 +1,81 @@
+"""The backends of frameworks: a program in worker processes opens the model's file and runs its batches.
+
+Such a backend says which program that is, and what brings the framework. The file itself completes the configuration.
+`alipes.worker.frameworks` is the other side of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from alipes.backends.python.backend import PythonBackend
+from alipes.backends.python.setup import Framework, worker_setup
+from alipes.config.complete import complete_from_signature, is_complete
+from alipes.config.paths import confined, kind_of
+from alipes.config.spec import available_cores, instance_names
+from alipes.errors import ConfigError
+from alipes.signature import Signature
+
+__all__ = ["FrameworkBackend"]
+
+_KEY: Final = "default_model_filename"
+
+_THREADS: Final = "OMP_NUM_THREADS"
+"""How many threads the libraries under most frameworks take; what the server itself was started with comes first."""
+
+
+class FrameworkBackend(PythonBackend):
+    """Prepares one version of a model that a framework opens.
+
+    Attributes:
+        program: The module with `open_model`, which worker processes import.
+        extra: What `pip install` takes to bring what the program imports, such as `alipes[torch]`.
+        files: What the model file can be called where the configuration does not say; the first that is there.
+    """
+
+    program: ClassVar[str]
+    extra: ClassVar[str]
+    files: ClassVar[tuple[str, ...]] = ()
+
+    def complete(self) -> None:
+        """Complete inputs, outputs, largest batch and dynamic batching from the file, where they are not listed."""
+        self._check_names()
+        config = self.draft.config
+        if not is_complete(config):
+            signature = Signature.from_json(json.dumps(self._ask()))
+            complete_from_signature(config, signature, self.draft.options.model.default_max_batch_size)
+
+    def _setup(self) -> dict[str, Any]:
+        """What a process is told."""
+        name = self.draft.config.name
+        allowed = self.draft.options.model.allow_pickles
+        framework = Framework(self.program, self.extra, name in allowed or "*" in allowed)
+        return worker_setup(self.draft, self._file(), framework)
+
+    def _file(self) -> Path:
+        """The model's file or folder: the one that the configuration names, else the first of the usual ones.
+
+        Raises:
+            ConfigError: If there is none, it is neither file nor folder, or its name leads out of the version's folder.
+        """
+        config, folder = self.draft.config, self.draft.version_folder
+        named = config.default_model_filename
+        names = dict.fromkeys([named, *self.files] if named else self.files)
+        found = [path for path in (confined(folder, name, _KEY) for name in names) if kind_of(path) != "nothing"]
+        if not found:
+            raise ConfigError(
+                f"model '{config.name}' has no model file: {folder} holds no {' or '.join(names)}", key=_KEY
+            )
+        if kind_of(found[0]) not in ("file", "folder"):  # to open a pipe would wait for whoever writes to it
+            raise ConfigError(f"{found[0]} is neither a regular file nor a folder", path=found[0], key=_KEY)
+        config.default_model_filename = found[0].name
+        return found[0]
+
+    def _variables(self) -> dict[str, str]:
+        """Environment variables of a process: it takes its instance's share of the cores."""
+        share = max(1, available_cores() // len(instance_names(self.draft.config)))
+        threads = {} if os.environ.get(_THREADS) else {_THREADS: str(share)}
+        return {**threads, **super()._variables()}

@@ -1,0 +1,145 @@
+"""What a program of a framework is given to open a model, and what it gives back."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from alipes.worker.loading import LoadError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from alipes.signature import Signature
+
+__all__ = ["OpenedModel", "Opening", "reading"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a program is given to open a model.
+
+    Attributes:
+        model_name: The model.
+        file: Its file or folder, absolute.
+        config: Its configuration as JSON has it, such as `config["output"][0]["name"]`. Inputs and outputs may be
+            missing where the file is opened to be asked for them.
+        device: `cpu`, or a GPU such as `cuda:0`.
+        allows_pickles: Whether the operator allows the file to run code while it is read.
+    """
+
+    model_name: str
+    file: Path
+    config: Mapping[str, Any]
+    device: str = "cpu"
+    allows_pickles: bool = False
+
+    @property
+    def threads(self) -> int:
+        """Threads for one execution: this instance's share of the cores, or what `OMP_NUM_THREADS` says."""
+        given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+        return int(given) if given.isdecimal() and int(given) > 0 else os.cpu_count() or 1
+
+    def parameter(self, key: str, default: str = "") -> str:
+        """A parameter of the configuration; `default` where it is missing."""
+        found = self.config.get("parameters", {}).get(key, {})
+        return str(found.get("string_value", default))
+
+    def flag(self, key: str, default: bool) -> bool:
+        """A parameter that is `true` or `false`.
+
+        Raises:
+            LoadError: If it is anything else.
+        """
+        text = self.parameter(key, str(default)).lower()
+        if text not in ("true", "false", "1", "0"):
+            raise LoadError(f"parameter {key} of model '{self.model_name}' must be true or false, got '{text}'")
+        return text in ("true", "1")
+
+    def number(self, key: str, default: int, low: int = 1) -> int:
+        """A parameter that is a whole number.
+
+        Raises:
+            LoadError: If it is none, or smaller than `low`.
+        """
+        text = self.parameter(key, str(default)).strip()
+        if not text.isdecimal() or int(text) < low:
+            raise LoadError(
+                f"parameter {key} of model '{self.model_name}' must be a number from {low} on, got '{text}'"
+            )
+        return int(text)
+
+    def refuse(self, why: str) -> LoadError:
+        """The error for a file that cannot be served: `raise opening.refuse("...")`."""
+        return LoadError(f"model '{self.model_name}' cannot be loaded from '{self.file.name}': {why}")
+
+    def need_pickles(self, what: str) -> None:
+        """Stops here unless the operator allows the file to run code.
+
+        Args:
+            what: What of the file runs code, such as "a pickle".
+
+        Raises:
+            LoadError: If it is not allowed; the text says how to allow it.
+        """
+        if not self.allows_pickles:
+            raise self.refuse(
+                f"it holds {what}, which can run any code while it is read; if you trust its author, start the server "
+                f"with --allow-pickles={self.model_name}"
+            )
+
+
+class OpenedModel(ABC):
+    """A model that its framework has opened.
+
+    Attributes:
+        signature: Its inputs and outputs; `None` where the file does not say, so that the configuration has to.
+        joins: Whether rows of several requests can be run together.
+    """
+
+    signature: Signature | None = None
+    joins: bool = True
+
+    @abstractmethod
+    def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """Runs one batch.
+
+        Args:
+            inputs: An array for each input, by name: views of memory that belongs to the request. `BYTES` are arrays
+                of `bytes` objects. Nothing of them may be kept or changed.
+
+        Returns:
+            An array for each output, by name.
+
+        Raises:
+            Exception: Any; its text is the error of the request.
+        """
+
+    def close(self) -> None:
+        """Lets go of the model, at the end of its instance."""
+        return None
+
+
+@contextmanager
+def reading(opening: Opening) -> Iterator[None]:
+    """Turns what a framework raises while it reads a file into one error that names the file.
+
+    Raises:
+        LoadError: If the block raises anything but a missing package.
+    """
+    try:
+        yield
+    except (LoadError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split())[:_MOST_CHARACTERS]
+        why = f"the framework cannot read it ({type(error).__name__}: {text}); export the model again"
+        raise opening.refuse(why) from error
+
+
+_MOST_CHARACTERS = 600  # of a framework's own text: some print a stack of C++ frames

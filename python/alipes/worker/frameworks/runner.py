@@ -1,0 +1,111 @@
+"""Runs a framework's model as a worker runs a Python model: requests in, responses out."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from alipes.signature import Signature
+from alipes.worker.failure import describe
+from alipes.worker.frameworks.check import check_ports
+from alipes.worker.frameworks.opened import OpenedModel, Opening
+from alipes.worker.loading import LoadError
+
+if TYPE_CHECKING:
+    from alipes._core import InferenceRequest, InferenceResponse
+
+__all__ = ["Runner", "read_signature", "start_runner"]
+
+
+def read_signature(framework: Mapping[str, Any], opening: Opening) -> Signature:
+    """What a model's file says of its inputs and outputs.
+
+    Raises:
+        LoadError: If the file cannot be opened, or does not say.
+    """
+    signature = _open(framework, opening).signature
+    if signature is None:
+        raise opening.refuse(
+            "the file does not say which inputs and outputs the model has; list them in config.pbtxt, each with name, "
+            "data_type and dims"
+        )
+    return signature
+
+
+def start_runner(framework: Mapping[str, Any], opening: Opening) -> Runner:
+    """Opens a model and holds its configuration against the file.
+
+    Raises:
+        LoadError: If the file cannot be opened, or contradicts the configuration.
+    """
+    model = _open(framework, opening)
+    if model.signature is not None:
+        check_ports(opening.model_name, opening.config, model.signature)
+    return Runner(model, opening.config)
+
+
+class Runner:
+    """A model of a framework with the methods of a Python model."""
+
+    def __init__(self, model: OpenedModel, config: Mapping[str, Any]) -> None:
+        """Takes the opened model and its configuration, complete."""
+        from alipes._core import InferenceResponse, Tensor, TritonError
+        from alipes.worker.joint_calls import JointCalls
+        from alipes.worker.triton.logger import Logger
+
+        self._model = model
+        self._kinds = {one["name"]: _numpy_name(one["data_type"]) for one in config["output"]}
+        joins = model.joins and config.get("max_batch_size", 0) > 0
+        self._calls = JointCalls(self._run, self._kinds, joins, Logger.log_warn)
+        self._response, self._tensor, self._error = InferenceResponse, Tensor, TritonError
+
+    def execute(self, requests: Sequence[InferenceRequest]) -> list[InferenceResponse]:
+        """A response for each request; one that the model cannot run fails alone."""
+        inputs = [{tensor.name(): tensor.as_numpy() for tensor in request.inputs()} for request in requests]
+        return [self._answer(*pair) for pair in zip(requests, self._calls.answers(inputs), strict=True)]
+
+    def finalize(self) -> None:
+        """Closes the model."""
+        self._model.close()
+
+    def _run(self, **inputs: Any) -> dict[str, Any]:
+        found = self._model.run(inputs)
+        return {name: found[name] for name in self._kinds}
+
+    def _answer(self, request: InferenceRequest, answer: list[Any] | Exception) -> InferenceResponse:
+        if isinstance(answer, Exception):
+            return self._response([], self._error(describe(answer)))
+        wanted = request.requested_output_names()
+        pairs = zip(self._kinds, answer, strict=True)
+        return self._response([self._tensor(name, array) for name, array in pairs if name in wanted])
+
+
+def _numpy_name(data_type: str) -> str:
+    from alipes.worker.triton.datatypes import triton_string_to_numpy
+
+    return np.dtype(triton_string_to_numpy(data_type)).name
+
+
+def _open(framework: Mapping[str, Any], opening: Opening) -> OpenedModel:
+    try:
+        found: OpenedModel = importlib.import_module(framework["program"]).open_model(opening)
+    except LoadError:
+        raise
+    except ModuleNotFoundError as error:
+        raise LoadError(_missing(framework, opening, error)) from None
+    except BaseException as error:
+        raise LoadError(describe(error)) from error
+    return found
+
+
+def _missing(framework: Mapping[str, Any], opening: Opening, error: ModuleNotFoundError) -> str:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    return (
+        f"model '{opening.model_name}' needs the package '{error.name}', which {Path(sys.executable).name} (Python "
+        f"{version}) does not have: install it with: pip install '{framework['extra']}'"
+    )
