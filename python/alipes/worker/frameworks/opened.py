@@ -42,8 +42,8 @@ class Opening:
     @property
     def threads(self) -> int:
         """Threads for one execution: this instance's share of the cores, or what `OMP_NUM_THREADS` says."""
-        given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-        return int(given) if given.isdecimal() and int(given) > 0 else os.cpu_count() or 1
+        stated = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+        return int(stated) if stated.isdecimal() and int(stated) > 0 else os.cpu_count() or 1
 
     def parameter(self, key: str, default: str = "") -> str:
         """A parameter of the configuration; `default` where it is missing."""
