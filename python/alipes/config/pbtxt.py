@@ -62,6 +62,10 @@ def parse_pbtxt(text: str, path: Path | None = None) -> ModelConfig:
         raise _failure(path, line, error.offset - text.rfind("\n", 0, error.offset), str(error)) from error
     except text_format.ParseError as error:
         raise _explained(error, path) from error
+    except ValueError as error:  # the parser does not look at numbers of enumerations, whose messages have 32 bits
+        offset = _place_of(str(error).rpartition(" ")[2], text)
+        line = text.count("\n", 0, offset) + 1
+        raise _failure(path, line, offset - text.rfind("\n", 0, offset), str(error)) from error
     return config
 
 
@@ -70,6 +74,12 @@ def to_pbtxt(config: ModelConfig) -> str:
     from google.protobuf import text_format
 
     return str(text_format.MessageToString(config))
+
+
+def _place_of(number: str, text: str) -> int:
+    """Where a number stands in a text, decimal or hexadecimal; the text's beginning where it is not found."""
+    written = re.finditer(r"(?<!\w)-?(0[xX][0-9a-fA-F]+|[1-9]\d*)", text)
+    return next((match.start() for match in written if int(match[0], 0) == int(number)), 0)
 
 
 def _explained(error: Exception, path: Path | None) -> ConfigError:

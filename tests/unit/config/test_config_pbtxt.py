@@ -47,6 +47,13 @@ def test_an_error_says_where_and_what_was_probably_meant(text: str, line: int, m
     assert caught.value.hint == hint
 
 
+@pytest.mark.parametrize("number", ["7777777777", "-2147483649", "0x80000000"])
+def test_a_number_of_an_enumeration_beyond_its_range_has_a_place(number: str) -> None:
+    with pytest.raises(ConfigError, match=r": 2:13: Value out of range") as failure:
+        parse_pbtxt(f'input [{{ name: "X"\n data_type: {number} }}]')
+    assert failure.value.line == 2
+
+
 def test_an_absent_file_is_no_configuration(tmp_path: Path) -> None:
     assert read_config(tmp_path) is None
 
