@@ -32,10 +32,12 @@ __all__ = [
     "TritonError",
     "TritonModelException",
     "WorkerLink",
+    "call_response",
     "datatypes",
     "describe_onnx",
     "descriptor_set",
     "error_codes",
+    "read_call",
     "version",
 ]
 
@@ -88,6 +90,19 @@ class Server:
         """
     def forget(self, name: str, namespace: str = "") -> None:
         """Makes a name unknown again, which `publish` made known."""
+    def set_page(self, path: str, content_type: str, body: bytes) -> None:
+        """Serves a page over HTTP, in the place of one with the same path.
+
+        Args:
+            path: ``/openapi.json``, ``/docs``, or one that begins with ``/docs/``.
+            content_type: What the response names as its content type.
+            body: What is sent.
+
+        Raises:
+            ValueError: If the path is another one, or the content type has a character that no header may have.
+        """
+    def remove_page(self, path: str) -> None:
+        """Serves a page no longer; nothing changes where there is none."""
     def set_index(self, index: str, ready: bool) -> None:
         """Replaces the repository index (a JSON list of name, version, state, reason) and the server's readiness."""
     def next_control(self, timeout_s: float) -> Control | None:
@@ -408,8 +423,9 @@ class WorkerLink:
             link_fd: The link's memory.
             requests_fd: The memory that requests come in.
             doorbell_fd: The eventfd that wakes the server.
-            declaration: JSON: ``instance``, ``inputs`` and ``outputs`` (each with a ``name``), ``decoupled``, and
-                ``max_rows``, the most rows that are executed together (0: one request at a time).
+            declaration: JSON: ``instance``, ``inputs`` and ``outputs`` (each with a ``name``), ``decoupled``,
+                ``endpoint`` (calls may come), and ``max_rows``, the most rows that are executed together (0: one
+                request at a time, or, of quick models with an endpoint, some that are answered together).
 
         Raises:
             OSError: If the process has a link already, or the memory is not what this build understands.
@@ -681,6 +697,33 @@ class ErrorCodeRow:
 
 def error_codes() -> list[ErrorCodeRow]:
     """The table of error codes. Where rows share a gRPC code, clients raise the exception of the first."""
+
+def read_call(request: InferenceRequest) -> tuple[bytes, str, str, str, str] | None:
+    """What a plain HTTP request to the model's endpoint brings; ``None`` where the request is none.
+
+    Returns:
+        Body, content type (empty where none was given), method, query string without its question mark, and the text
+        of a JSON object with the headers: lower-case names to texts.
+
+    Raises:
+        TritonModelException: If the request was answered before.
+    """
+
+def call_response(
+    body: bytes, status: int = 200, content_type: str = "application/json", headers: str = ""
+) -> InferenceResponse:
+    """The response to a plain HTTP request.
+
+    Args:
+        body: What is sent.
+        status: 200 to 599.
+        content_type: Empty for none.
+        headers: Further ones, the text of a JSON object of texts and lists of texts; empty for none. The server refuses
+            what is no header, or is its own, when it sends the response.
+
+    Raises:
+        TritonModelException: If the status is another number, or the body is longer than 2 GiB.
+    """
 
 def descriptor_set() -> bytes:
     """The serialized ``FileDescriptorSet`` of the protocol's files, so that Python needs no protobuf compiler."""

@@ -2,13 +2,14 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_link::{Entry, LinkHandle, Placed, RequestHead, TensorName, TensorRef};
 use alipes_protocol::limits::EXECUTED_HERE_BYTES;
-use alipes_protocol::{Code, InferError, Origin, Parameter};
+use alipes_protocol::{Code, Datatype, InferError, Origin, Parameter};
 use alipes_request::check::RequestContext;
 use alipes_request::completion;
 use alipes_request::responder::AnswerBatch;
@@ -19,6 +20,7 @@ use alipes_stats::clock;
 use alipes_stats::statistics::FailureReason;
 use alipes_stats::trace::context;
 use alipes_stats::trace::underway::Underway;
+use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use super::caller::{Caller, Watch};
@@ -285,7 +287,8 @@ pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) ->
         .iter()
         .map(|input| TensorRef {
             name: TensorName::Index(input.index as u16),
-            datatype: model.spec.inputs[input.index].datatype,
+            // The body of a call stands behind the declared inputs.
+            datatype: model.spec.inputs.get(input.index).map_or(Datatype::Bytes, |port| port.datatype),
             shape: &input.shape,
             data: &input.data,
         })
@@ -313,15 +316,25 @@ pub fn parameters_json(parameters: &[(String, Parameter)]) -> String {
     if parameters.is_empty() {
         return String::new();
     }
-    let value = |parameter: &Parameter| match parameter {
-        Parameter::Bool(value) => serde_json::Value::from(*value),
-        Parameter::Int64(value) => serde_json::Value::from(*value),
-        Parameter::Double(value) => serde_json::Value::from(*value),
-        Parameter::String(value) => serde_json::Value::from(value.as_str()),
-    };
-    let object: serde_json::Map<_, _> =
-        parameters.iter().map(|(name, parameter)| (name.clone(), value(parameter))).collect();
-    serde_json::Value::Object(object).to_string()
+    // Sorted, and of several with one name the last.
+    let object: BTreeMap<&str, Value<'_>> =
+        parameters.iter().map(|(name, parameter)| (name.as_str(), Value(parameter))).collect();
+    // Neither keys nor values can fail to be written.
+    serde_json::to_string(&object).unwrap_or_default()
+}
+
+/// A parameter as JSON; a number that JSON lacks becomes null.
+struct Value<'a>(&'a Parameter);
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Parameter::Bool(value) => serializer.serialize_bool(*value),
+            Parameter::Int64(value) => serializer.serialize_i64(*value),
+            Parameter::Double(value) => serializer.serialize_f64(*value),
+            Parameter::String(value) => serializer.serialize_str(value),
+        }
+    }
 }
 
 /// A worker with nothing to do takes over what waits unclaimed with another one.

@@ -1,5 +1,6 @@
 //! From the ring of answers to the callers, and into the statistics.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use alipes_link::{Answer as WorkerAnswer, Call, LinkHandle, LogLine, Message, Ou
 use alipes_link::{OwnedTensorName, Placed, Times};
 use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_protocol::trace::{Moment, Side, Trace};
-use alipes_protocol::{Code, InferError, Origin, Tensor};
+use alipes_protocol::{Code, InferError, Origin, Tensor, call};
 use alipes_request::completion;
 use alipes_request::responder::{Answer, AnswerBatch, Reply, Responder};
 use alipes_runtime::executor::reshape::wire_shape;
@@ -23,6 +24,7 @@ use bytes::Bytes;
 
 use super::calls;
 use super::calls::{CallId, Receipt};
+use super::claim_limit;
 use super::worker::{State, Worker};
 
 /// What a look into the ring of answers brought; to be settled once the worker's lock is released.
@@ -141,7 +143,13 @@ fn executed(
         answered(received, state, model, answer)?;
     }
     let claimed = times.as_ref().map(|times| clock::instant(times.claimed_ns));
-    let mut execution = Execution { times: times.as_ref().map_or_else(Default::default, parts), ..Default::default() };
+    let mut times = times.as_ref().map_or_else(Default::default, parts);
+    let by_turns = tickets.len() > 1 && claim_limit(&model.spec) == 0;
+    if by_turns {
+        // A model that does not batch ran them one after the other: each has had its share.
+        times = share(&times, tickets.len());
+    }
+    let mut execution = Execution { times, ..Default::default() };
     for &(slot, ticket) in tickets {
         let request = state.slots.get(slot, ticket).ok_or_else(|| unknown(slot, ticket))?;
         request.executed = true;
@@ -155,8 +163,13 @@ fn executed(
             let waited = claimed.map(|claimed| claimed.saturating_duration_since(request.arrived));
             received.waited.push(waited.unwrap_or_default());
         }
+        if by_turns {
+            received.executions.push(mem::replace(&mut execution, Execution { times, ..Default::default() }));
+        }
     }
-    received.executions.push(execution);
+    if !by_turns {
+        received.executions.push(execution);
+    }
     for &place in tickets {
         leave_if_over(received, state, place);
     }
@@ -182,6 +195,12 @@ fn parts(times: &Times) -> ExecutionTimes {
         infer: span(times.began_ns, times.ended_ns),
         output: Duration::from_nanos(clock::now_ns().saturating_sub(times.ended_ns)),
     }
+}
+
+fn share(times: &ExecutionTimes, requests: usize) -> ExecutionTimes {
+    let requests = u32::try_from(requests).unwrap_or(u32::MAX);
+    let ExecutionTimes { input, infer, output } = *times;
+    ExecutionTimes { input: input / requests, infer: infer / requests, output: output / requests }
 }
 
 /// One answer to a request.
@@ -211,7 +230,7 @@ fn answered(
         Some(sequences) => keep(sequences, &mut state.states, pending, request.placed.as_ref(), last, outcome)?,
         None => outcome,
     };
-    let reply = reply(model, request.placed.as_ref(), outcome)?;
+    let reply = reply(model, pending.checked.is_call, request.placed.as_ref(), outcome)?;
     if let Some(trace) = &request.trace {
         note_answer(trace, reply.as_ref(), last);
     }
@@ -282,13 +301,20 @@ fn note_answer(trace: &Trace, reply: Option<&Answer>, last: bool) {
     }
 }
 
-fn reply(model: &ModelVersion, placed: Option<&Placed>, outcome: Outcome) -> Result<Option<Answer>, Violation> {
+fn reply(
+    model: &ModelVersion,
+    is_call: bool,
+    placed: Option<&Placed>,
+    outcome: Outcome,
+) -> Result<Option<Answer>, Violation> {
     match outcome {
         Outcome::Empty | Outcome::Again => Ok(None),
         Outcome::Error { code: number, text, .. } => {
             Ok(Some(Err(InferError::new(code(number), public(model, text)).at(Origin::Model))))
         }
-        Outcome::Response { outputs, parameters } => {
+        Outcome::Response { mut outputs, parameters } => {
+            // A worker that is asked for all outputs gives the one of calls as well, where the model says so.
+            outputs.retain(|output| is_call == is_body(model, output));
             let outputs: Result<_, _> = outputs.into_iter().map(|output| tensor(model, placed, output)).collect();
             Ok(Some(Ok(Reply { outputs: outputs?, parameters })))
         }
@@ -306,7 +332,17 @@ fn public(model: &ModelVersion, text: String) -> String {
     )
 }
 
+/// Whether an output is the one of calls, which stands behind the declared ones.
+fn is_body(model: &ModelVersion, output: &Output) -> bool {
+    model.spec.endpoint.is_some()
+        && matches!(output.name, OwnedTensorName::Index(index) if usize::from(index) == model.spec.outputs.len())
+}
+
 fn tensor(model: &ModelVersion, placed: Option<&Placed>, output: Output) -> Result<Tensor, Violation> {
+    if is_body(model, &output) {
+        let data = bytes(&output, placed)?;
+        return Ok(Tensor { name: call::BODY.into(), datatype: output.datatype, shape: output.shape, data });
+    }
     let port = match &output.name {
         OwnedTensorName::Index(index) => model.spec.outputs.get(usize::from(*index)),
         OwnedTensorName::Name(name) => model.spec.outputs.iter().find(|port| port.name == name.as_str()),

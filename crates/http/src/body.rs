@@ -5,13 +5,13 @@ use std::sync::Arc;
 use alipes_link::RequestArena;
 use alipes_net::aligned::AlignedBytes;
 use alipes_net::connection::RequestBody;
-use alipes_protocol::{Code, InferError, limits};
+use alipes_protocol::{Code, InferError, call, limits};
 use alipes_request::budget::{Budget, Charge};
 use alipes_service::offload::offload;
 use alipes_stats::turn::{Task, timed};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, SizeHint};
 
 /// Reads and drops the rest of a body that its request was answered without, while the answer is already being sent.
 ///
@@ -75,20 +75,34 @@ pub struct Expected<'a> {
 /// `TooLarge` beyond the limit and `Overloaded` where there is no room now, which are checked against the announced
 /// length before anything is read; `InvalidArgument` where the connection breaks off.
 pub async fn read(body: &mut RequestBody, expected: Expected<'_>) -> Result<(Body, Charge), InferError> {
-    let max_bytes = expected.max_bytes;
-    let announced = body.size_hint();
-    let lower = announced.lower();
-    if lower > max_bytes {
-        return Err(too_large(lower, max_bytes));
-    }
-    expected.budget.check(lower)?;
+    let announced = announced(body, &expected)?;
     let Some(first) = next(body).await? else { return Ok((Body::Whole(Bytes::new()), Charge::default())) };
     if announced.exact() == Some(first.len() as u64) {
         let mut charge = Charge::default();
         charge.grow(expected.budget, first.len())?;
         return Ok((Body::Whole(first), charge));
     }
-    let mut received = Received::new(&expected, usize::try_from(lower).unwrap_or(usize::MAX));
+    let received = Received::new(&expected, usize::try_from(announced.lower()).unwrap_or(usize::MAX));
+    Ok(receive(received, first, body, expected.max_bytes).await?.freeze())
+}
+
+/// What a body announces of its length, where it may be read.
+fn announced(body: &RequestBody, expected: &Expected<'_>) -> Result<SizeHint, InferError> {
+    let announced = body.size_hint();
+    if announced.lower() > expected.max_bytes {
+        return Err(too_large(announced.lower(), expected.max_bytes));
+    }
+    expected.budget.check(announced.lower())?;
+    Ok(announced)
+}
+
+/// Receives the pieces of a body from its first on, until so many bytes are there.
+async fn receive(
+    mut received: Received,
+    first: Bytes,
+    body: &mut RequestBody,
+    max_bytes: u64,
+) -> Result<Received, InferError> {
     received.push(first)?;
     while let Some(piece) = next(body).await? {
         let length = (received.len() + piece.len()) as u64;
@@ -101,7 +115,48 @@ pub async fn read(body: &mut RequestBody, expected: Expected<'_>) -> Result<(Bod
             received = Box::pin(offload(move || received.with(piece))).await.unwrap_or_else(|| Err(no_room()))?;
         }
     }
-    Ok(received.freeze())
+    Ok(received)
+}
+
+/// Reads a whole body as the one element of a `BYTES` tensor, with its length in front. `expected` names no header.
+///
+/// One of announced length is received where it is needed; any other is copied once more.
+///
+/// # Errors
+///
+/// As for `read`.
+pub async fn read_element(body: &mut RequestBody, expected: Expected<'_>) -> Result<(Bytes, Charge), InferError> {
+    let announced = announced(body, &expected)?.exact().and_then(|length| usize::try_from(length).ok());
+    let Some(first) = next(body).await? else { return Ok((call::element(&[]), Charge::default())) };
+    let Some(length) = announced else {
+        let received = receive(Received::new(&expected, 0), first, body, expected.max_bytes).await?;
+        let (Body::Whole(whole) | Body::Parts { tensors: whole, .. }, charge) = received.freeze();
+        return Ok((as_element(whole).await?, charge));
+    };
+    let mut charge = Charge::default();
+    if length == first.len() {
+        charge.grow(expected.budget, call::PREFIX_BYTES + length)?;
+        return Ok((call::element(&first), charge));
+    }
+    let expected = Expected { header_length: Some(0), ..expected };
+    let mut received = Received::new(&expected, call::PREFIX_BYTES + length);
+    received.extend(&call::prefix(length))?;
+    let max_bytes = expected.max_bytes.saturating_add(call::PREFIX_BYTES as u64);
+    let (Body::Whole(element) | Body::Parts { tensors: element, .. }, charge) =
+        receive(received, first, body, max_bytes).await?.freeze();
+    Ok((element, charge))
+}
+
+/// A body with its length in front: a copy, made beside the network where that takes long.
+///
+/// # Errors
+///
+/// There is no memory for it.
+pub async fn as_element(whole: Bytes) -> Result<Bytes, InferError> {
+    if whole.len() <= limits::MOVED_AT_ONCE_BYTES {
+        return Ok(call::element(&whole));
+    }
+    Box::pin(offload(move || call::element(&whole))).await.ok_or_else(no_room)
 }
 
 fn no_room() -> InferError {

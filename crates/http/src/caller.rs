@@ -34,6 +34,13 @@ impl<'a> Caller<'a> {
         self.request_id.map_or("", RequestId::as_str)
     }
 
+    /// The request is for a model that its path did not name for sure.
+    pub fn names_model(&self, model: &str) {
+        if let Some(record) = self.record {
+            record.names(model, "");
+        }
+    }
+
     /// Settles the id of a request whose body is read: its own, or else the head's.
     #[inline]
     pub fn name(&self, id: &mut CompactString) {

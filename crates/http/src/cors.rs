@@ -8,12 +8,13 @@ use hyper::header::{
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::response::ResponseBody;
+use super::route::Route;
 
 /// Stands for every origin.
 const ANY: &str = "*";
 
 /// Methods of the routes.
-const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE, OPTIONS");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
 
 /// Headers that the routes read, beside those of restricted groups.
 const HEADERS: &str = "Accept, Authorization, Content-Encoding, Content-Type, Inference-Header-Content-Length, \
@@ -68,7 +69,7 @@ impl Cors {
     pub fn preflight<B>(&self, request: &Request<B>) -> Option<Response<ResponseBody>> {
         let (path, headers) = (request.uri().path(), request.headers());
         let is_question = request.method() == Method::OPTIONS
-            && (path == "/v2" || path.starts_with("/v2/"))
+            && (path == "/v2" || path.starts_with("/v2/") || is_beside_the_protocol(path))
             && headers.contains_key(ORIGIN)
             && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         if !is_question {
@@ -83,6 +84,11 @@ impl Cors {
         }
         Some(response)
     }
+}
+
+/// Whether a path may be one of a model's endpoint, or of what describes it.
+fn is_beside_the_protocol(path: &str) -> bool {
+    matches!(Route::of(&Method::POST, path), Route::Endpoint { .. } | Route::WrittenPage { .. })
 }
 
 /// What an origin is granted.
@@ -168,7 +174,8 @@ mod tests {
         assert!(response.headers()[ACCESS_CONTROL_ALLOW_HEADERS].to_str().unwrap().ends_with(", Admin-Key"));
         assert!(asks(Method::OPTIONS, "/v2", true).is_some());
         assert!(asks(Method::OPTIONS, "/v2", false).is_none());
-        assert!(asks(Method::OPTIONS, "/v2x", true).is_none());
+        assert!(asks(Method::OPTIONS, "/greet", true).is_some());
+        assert!(asks(Method::OPTIONS, "/v2x/y", true).is_none());
         assert!(asks(Method::POST, "/v2", true).is_none());
     }
 }

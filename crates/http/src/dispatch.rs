@@ -7,14 +7,16 @@ use alipes_net::restricted::Restrictions;
 use alipes_request::inflight::stopping;
 use alipes_service::Service;
 use alipes_stats::turn::note_request;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 
 use super::caller::Caller;
 use super::connection::HttpProtocol;
 use super::page;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction, Route};
-use super::{body, control, generate, infer, logging, sequences, shared_memory, statistics, tracing};
+use super::{
+    body, call, control, generate, infer, logging, sequences, shared_memory, statistics, tracing, written_page,
+};
 
 /// Answers a request, unless it lacks the header that its group needs, or the server stops and refuses it.
 pub async fn handle(
@@ -65,6 +67,10 @@ async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: C
             let (model, version) = (model.to_owned(), version.to_owned());
             generate::generate(service, &model, &version, events, request, caller).await
         }
+        Route::Endpoint { model } => match service.registry.endpoint(model) {
+            Some(model) => call::call(service, &model, request, caller).await,
+            None => without_body(response::not_found(), request.into_body()),
+        },
         Route::RestoreSequence { model, version, id } => {
             let [model, version, id] = [model, version, id].map(str::to_owned);
             sequences::restore(service, &model, &version, &id, request.into_body()).await
@@ -93,15 +99,15 @@ async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: C
         }
         _ => {
             let (head, body) = request.into_parts();
-            let response = answer_head(service, Route::of(&head.method, head.uri.path())).await;
+            let response = answer_head(service, &head.method, head.uri.path()).await;
             without_body(response, body)
         }
     }
 }
 
 /// Answers a request of a route for which its body says nothing.
-async fn answer_head(service: &Arc<Service>, route: Route<'_>) -> Response<ResponseBody> {
-    match route {
+async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Response<ResponseBody> {
+    match Route::of(method, path) {
         Route::Live => response::signed(response::health(service.server_live())),
         Route::Ready => response::signed(response::health(service.server_ready().await)),
         Route::Server => response::signed(response::json(&service.server_metadata())),
@@ -115,9 +121,11 @@ async fn answer_head(service: &Arc<Service>, route: Route<'_>) -> Response<Respo
         Route::LogSettings => logging::settings(service),
         Route::TraceSettings { model } => tracing::settings(service, model),
         Route::Region(region) => shared_memory::region(service, region),
+        Route::WrittenPage { path } => written_page::answer(service, method, path),
         Route::NamedRepository => control::named_repository(),
         Route::WrongMethod { plain } => response::wrong_method(plain),
         Route::Infer { .. }
+        | Route::Endpoint { .. }
         | Route::Generate { .. }
         | Route::RestoreSequence { .. }
         | Route::Index

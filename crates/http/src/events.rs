@@ -12,33 +12,88 @@ use alipes_service::offload::offload;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 
+use super::call_stream::CallForm;
 use super::response::{self, ResponseBody};
+
+/// How responses are written.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// As `generate_stream` answers.
+    Generated,
+    /// As an endpoint answers.
+    Call(CallForm),
+}
+
+impl Form {
+    /// The event that ends others with an error.
+    pub fn error(self, error: &InferError) -> Bytes {
+        match self {
+            Form::Generated => event(Err(error.clone())).1,
+            Form::Call(form) => form.error(error),
+        }
+    }
+
+    fn write(self, response: Result<InferResponse, InferError>) -> Bytes {
+        match self {
+            Form::Generated => event(encode_now(response)).1,
+            Form::Call(form) => form.write(response),
+        }
+    }
+
+    fn is_long(self, response: &InferResponse) -> bool {
+        match self {
+            Form::Generated => is_long(response),
+            Form::Call(_) => {
+                response.outputs.iter().map(|output| output.data.len()).sum::<usize>() > WRITTEN_AT_ONCE_BYTES
+            }
+        }
+    }
+
+    /// Writes a response on another thread.
+    async fn write_beside(self, response: Result<InferResponse, InferError>) -> Bytes {
+        let written = offload(move || self.write(response)).await;
+        written.unwrap_or_else(|| self.error(&InferError::internal("the response could not be written")))
+    }
+}
 
 /// The events of a request. Dropping them, which a connection that breaks does, withdraws the request.
 pub struct Events {
     generation: Generation,
+    form: Form,
     /// The event that is being written on another thread; those behind it wait.
     writing: Option<Writing>,
 }
 
 type Encoded = Result<Vec<u8>, InferError>;
 
-type Writing = Pin<Box<dyn Future<Output = Encoded> + Send>>;
+type Writing = Pin<Box<dyn Future<Output = Bytes> + Send>>;
 
 impl Events {
+    /// The events of a request that has begun.
+    pub fn new(generation: Generation, form: Form) -> Events {
+        Events { generation, form, writing: None }
+    }
+
+    /// How they are written.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
     /// The next event; none after the last.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.writing.is_none() {
             match ready!(self.generation.poll_next(context)) {
                 None => return Poll::Ready(None),
-                Some(Ok(response)) if is_long(&response) => self.writing = Some(Box::pin(encode(Ok(response)))),
-                Some(response) => return Poll::Ready(Some(event(encode_now(response)).1)),
+                Some(Ok(response)) if self.form.is_long(&response) => {
+                    self.writing = Some(Box::pin(self.form.write_beside(Ok(response))));
+                }
+                Some(response) => return Poll::Ready(Some(self.form.write(response))),
             }
         }
         let Some(writing) = &mut self.writing else { return Poll::Ready(None) };
         let text = ready!(writing.as_mut().poll(context));
         self.writing = None;
-        Poll::Ready(Some(event(text).1))
+        Poll::Ready(Some(text))
     }
 }
 
@@ -48,7 +103,7 @@ pub async fn answer(mut generation: Generation) -> Response<ResponseBody> {
         return response::new(StatusCode::OK, response::EVENTS, ResponseBody::default());
     };
     let (status, first) = event(encode(first).await);
-    response::new(status, response::EVENTS, ResponseBody::of_events(first, Events { generation, writing: None }))
+    response::new(status, response::EVENTS, ResponseBody::of_events(first, Events::new(generation, Form::Generated)))
 }
 
 /// A response as text, or why there is none: written on this thread, or beside it where that takes long.
@@ -71,11 +126,6 @@ fn is_long(response: &InferResponse) -> bool {
 /// Status of an answer that begins with this response: 400 for every error, as Triton answers.
 pub fn status<T>(response: &Result<T, InferError>) -> StatusCode {
     if response.is_ok() { StatusCode::OK } else { StatusCode::BAD_REQUEST }
-}
-
-/// The event that ends others with an error.
-pub fn last(error: &InferError) -> Bytes {
-    event(Err(error.clone())).1
 }
 
 fn event(response: Encoded) -> (StatusCode, Bytes) {

@@ -259,17 +259,22 @@ async fn compressed(
     coding: Coding,
     budget: &Arc<Budget>,
 ) -> Response<ResponseBody> {
-    let Some(body) = compression::compress(&slices, coding).await else {
+    let Some(body) = compressed_body(&slices, coding, budget).await else {
         return response::new(StatusCode::OK, content_type, ResponseBody::of(slices));
     };
-    let body = Charge::unchecked(budget, body.len() as u64).over(body);
     let mut response = response::new(StatusCode::OK, content_type, body);
     response.headers_mut().extend(coding.header().map(|name| (CONTENT_ENCODING, name)));
     response
 }
 
+/// A compressed body with its charge; none where it cannot be compressed.
+pub(super) async fn compressed_body(slices: &[Bytes], coding: Coding, budget: &Arc<Budget>) -> Option<Bytes> {
+    let body = compression::compress(slices, coding).await?;
+    Some(Charge::unchecked(budget, body.len() as u64).over(body))
+}
+
 /// The refusal of an unknown compression, which names the known ones.
-fn unknown_coding(error: &InferError) -> Response<ResponseBody> {
+pub(super) fn unknown_coding(error: &InferError) -> Response<ResponseBody> {
     let mut response = response::infer_error(error);
     response.headers_mut().insert(ACCEPT_ENCODING, Coding::OFFERED);
     response

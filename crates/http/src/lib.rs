@@ -3,6 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod call;
+mod call_answer;
+mod call_headers;
+mod call_stream;
 mod caller;
 mod compression;
 mod connection;
@@ -24,6 +28,7 @@ mod sequences;
 mod shared_memory;
 mod statistics;
 mod tracing;
+mod written_page;
 
 pub use connection::{HttpProtocol, serve_connection};
 pub use metrics::MetricsProtocol;

@@ -17,7 +17,7 @@ use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
-use super::events::{self, Events};
+use super::events::Events;
 use super::head::HeadFault;
 
 /// Content type of JSON responses.
@@ -75,8 +75,8 @@ impl From<Bytes> for ResponseBody {
 impl CutOff for ResponseBody {
     /// The last event is the reason; what does not come in events needs none.
     fn cut_off(&mut self) {
-        if self.events.take().is_some() {
-            let last = events::last(&unfinished());
+        if let Some(events) = self.events.take() {
+            let last = events.form().error(&unfinished());
             self.left += last.len() as u64;
             self.slices.push_back(last);
         }

@@ -1,6 +1,8 @@
 //! Which request a path and a method name. Source: the routes of Triton's HTTP server.
 
 use alipes_net::restricted::Group;
+use alipes_protocol::call::RESERVED_NAMES;
+use alipes_service::Pages;
 use hyper::Method;
 use smallvec::SmallVec;
 
@@ -79,6 +81,14 @@ pub enum Route<'a> {
     ChangeTracing {
         model: &'a str,
     },
+    /// What the control plane has written for browsers; a path without such a page does not exist.
+    WrittenPage {
+        path: &'a str,
+    },
+    /// `/<name>`: the endpoint of a model; the path does not exist where no model of the name has one.
+    Endpoint {
+        model: &'a str,
+    },
     /// A load or unload that names the repository too, which Triton refuses.
     NamedRepository,
     /// The path exists, under another method; `plain` is how Triton labels the answer.
@@ -147,11 +157,15 @@ impl<'a> Route<'a> {
             Route::Region(_) => "shared memory",
             Route::LogSettings | Route::ChangeLog => "logging",
             Route::TraceSettings { .. } | Route::ChangeTracing { .. } => "trace setting",
-            Route::NamedRepository | Route::WrongMethod { .. } | Route::Unknown => "a refused request",
+            Route::WrittenPage { .. } => "written page",
+            // Whoever finds its model calls it a call.
+            Route::Endpoint { .. } | Route::NamedRepository | Route::WrongMethod { .. } | Route::Unknown => {
+                "a refused request"
+            }
         }
     }
 
-    /// The model that it names; empty where it names none.
+    /// The model that it names; empty where it names none, and of an endpoint, of which nobody knows whether it exists.
     pub fn model(&self) -> &'a str {
         match self {
             Route::ModelReady { model, .. }
@@ -196,6 +210,8 @@ impl<'a> Route<'a> {
             }
             // The page has two, which it asks for itself: it is none where nobody wants HTML.
             Route::Page => return None,
+            Route::WrittenPage { .. } => Group::Openapi,
+            Route::Endpoint { .. } => Group::Endpoint,
             Route::Unknown => return unknown_group(path),
         })
     }
@@ -212,8 +228,19 @@ impl<'a> Route<'a> {
             region(method, rest, false)
         } else if let Some(rest) = path.strip_prefix("/v2/cudasharedmemory/") {
             region(method, rest, true)
+        } else if Pages::is_path(path) {
+            Route::WrittenPage { path }
         } else {
-            Route::Unknown
+            Route::of_endpoint(path)
+        }
+    }
+
+    fn of_endpoint(path: &'a str) -> Route<'a> {
+        match path.strip_prefix('/') {
+            Some(name) if !name.is_empty() && !name.contains('/') && !RESERVED_NAMES.contains(&name) => {
+                Route::Endpoint { model: name }
+            }
+            _ => Route::Unknown,
         }
     }
 
@@ -466,7 +493,14 @@ mod tests {
             ("/v2/health", Some(Group::Health)),
             ("/v2/", None),
             ("/v2/models", None),
-            ("/v2models", None),
+            ("/v2models", Some(Group::Endpoint)),
+            ("/sentiment", Some(Group::Endpoint)),
+            ("/sentiment/", None),
+            ("/sentiment/x", None),
+            ("/v1", None),
+            ("/docs", Some(Group::Openapi)),
+            ("/docs/x.css", Some(Group::Openapi)),
+            ("/openapi.json", Some(Group::Openapi)),
             ("/metrics", None),
             ("/", None),
         ];
@@ -475,6 +509,20 @@ mod tests {
                 assert_eq!(Route::of(&method, path).group(path), group, "{method} {path}");
             }
         }
+    }
+
+    #[test]
+    fn one_segment_that_is_nothing_else_may_be_an_endpoint() {
+        for method in [Method::POST, Method::GET, Method::OPTIONS] {
+            assert_eq!(Route::of(&method, "/greet"), Route::Endpoint { model: "greet" });
+            assert_eq!(Route::of(&method, "/v2x"), Route::Endpoint { model: "v2x" });
+            assert_eq!(Route::of(&method, "/docs"), Route::WrittenPage { path: "/docs" });
+        }
+        for path in ["/v1", "/metrics", "/greet/", "/greet/1", "//", "greet", "*", "/v2/greet"] {
+            assert_eq!(Route::of(&Method::POST, path), Route::Unknown, "{path}");
+        }
+        assert_eq!(Route::of(&Method::POST, "/v2"), Route::WrongMethod { plain: false });
+        assert_eq!(get_route("/greet").model(), "");
     }
 
     #[test]

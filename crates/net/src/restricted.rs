@@ -30,11 +30,15 @@ pub enum Group {
     Trace,
     /// Log settings.
     Logging,
+    /// Calls of models' endpoints.
+    Endpoint,
+    /// The description of the endpoints, and the pages that show it.
+    Openapi,
 }
 
 impl Group {
     /// Every group.
-    pub const ALL: [Group; 9] = [
+    pub const ALL: [Group; 11] = [
         Group::Health,
         Group::Metadata,
         Group::Inference,
@@ -44,6 +48,8 @@ impl Group {
         Group::Statistics,
         Group::Trace,
         Group::Logging,
+        Group::Endpoint,
+        Group::Openapi,
     ];
 
     /// The name that the flags take.
@@ -58,6 +64,8 @@ impl Group {
             Group::Statistics => "statistics",
             Group::Trace => "trace",
             Group::Logging => "logging",
+            Group::Endpoint => "endpoint",
+            Group::Openapi => "openapi",
         }
     }
 

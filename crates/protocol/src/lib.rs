@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod call;
 pub mod codec;
 pub mod copies;
 pub mod datatype;

@@ -84,6 +84,9 @@ pub struct InferRequest {
     /// The body was the only input's bytes: its name, shape and datatype come from the model
     /// (`Inference-Header-Content-Length: 0`, or an empty body). `inputs` then holds one nameless UINT8 tensor.
     pub raw: bool,
+    /// It came to the model's endpoint: its only input is a body, of which no declaration says anything
+    /// ([`crate::call`]).
+    pub call: bool,
     /// The request's record, for the few requests that are traced.
     pub trace: Option<Arc<Trace>>,
 }

@@ -67,6 +67,28 @@ mod _core {
         super::tables::datatypes()
     }
 
+    /// What a request brings where it is a call: body, content type, method, query string, and the text of a JSON object
+    /// with its headers.
+    #[pyfunction]
+    fn read_call<'py>(
+        request: &Bound<'py, InferenceRequest>,
+    ) -> PyResult<Option<super::worker::plain_call::Call<'py>>> {
+        super::worker::plain_call::read(request)
+    }
+
+    /// The response to a call.
+    #[pyfunction]
+    #[pyo3(signature = (body, status = 200, content_type = "application/json", headers = ""))]
+    fn call_response(
+        py: Python<'_>,
+        body: &[u8],
+        status: u16,
+        content_type: &str,
+        headers: &str,
+    ) -> PyResult<InferenceResponse> {
+        super::worker::plain_call::respond(py, body, status, content_type, headers)
+    }
+
     /// The table of error codes.
     #[pyfunction]
     fn error_codes() -> Vec<ErrorCodeRow> {

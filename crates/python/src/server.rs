@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alipes_runtime::model::Departure;
+use alipes_runtime::pages::{Pages, WrittenPage};
 use alipes_runtime::registry::IndexEntry;
 use alipes_spec::{ModelSpec, ServerConfig};
 use parking_lot::Mutex;
@@ -94,6 +95,28 @@ impl Server {
     fn forget(&self, py: Python<'_>, name: &str, namespace: &str) -> PyResult<()> {
         detached(py, || {
             self.inner.service.registry.forget(name, namespace);
+            Ok(())
+        })
+    }
+
+    fn set_page(&self, py: Python<'_>, path: &str, content_type: String, body: Vec<u8>) -> PyResult<()> {
+        if !Pages::is_path(path) {
+            let text = format!("a page has the path /openapi.json, /docs or one below /docs/, not '{path}'");
+            return Err(PyValueError::new_err(text));
+        }
+        let is_visible = |&byte: &u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
+        if content_type.is_empty() || !content_type.as_bytes().iter().all(is_visible) {
+            return Err(PyValueError::new_err(format!("{content_type:?} is no content type")));
+        }
+        detached(py, || {
+            self.inner.service.pages.set(path, WrittenPage { content_type, body: body.into() });
+            Ok(())
+        })
+    }
+
+    fn remove_page(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        detached(py, || {
+            self.inner.service.pages.remove(path);
             Ok(())
         })
     }

@@ -19,6 +19,7 @@ use crate::control::{ControlKind, ControlQueue, ControlRequest};
 use crate::limiter::Limiter;
 use crate::model::driver::{Driver, DriverFactory};
 use crate::model::waiting::Waits;
+use crate::pages::Pages;
 use crate::reactors::Reactors;
 use crate::registry::Registry;
 
@@ -42,6 +43,8 @@ pub struct Context {
     pub reactors: Reactors,
     /// How long their turns are.
     pub turns: Arc<TurnMeters>,
+    /// Pages that the control plane has written.
+    pub pages: Pages,
     /// Metrics that models keep.
     pub metrics: CustomMetrics,
     /// The calls of models that are waited for.
@@ -73,6 +76,7 @@ impl Context {
             registry: Registry::default(),
             control: ControlQueue::default(),
             reactors: Reactors::default(),
+            pages: Pages::default(),
             metrics: CustomMetrics::default(),
             waits: Arc::default(),
             events,

@@ -7,6 +7,7 @@
 //! - `limiter`: executions that take counted resources.
 //! - `cache`: responses that are kept for equal requests.
 //! - `sequences`: the states of sequences.
+//! - `pages`: what the control plane has written for browsers.
 //! - `control`: requests for the control plane.
 //! - `reactors`: the event loops of the network threads.
 //! - `context`: what drivers share.
@@ -22,6 +23,7 @@ pub mod control;
 pub mod executor;
 pub mod limiter;
 pub mod model;
+pub mod pages;
 pub mod reactors;
 pub mod registry;
 pub mod sequences;

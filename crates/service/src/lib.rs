@@ -34,6 +34,7 @@ pub use trace::FILE_IS_FIXED as TRACE_FILE_IS_FIXED;
 // The types of the runtime that HTTP and gRPC encode, so that neither needs to know the runtime.
 pub use alipes_runtime::cache::{BodyKey, Cached, Encoded};
 pub use alipes_runtime::model::ModelVersion;
+pub use alipes_runtime::pages::Pages;
 pub use alipes_runtime::registry::IndexEntry;
 
 use alipes_request::inflight::Inflight;

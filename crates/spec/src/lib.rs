@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod address_range;
+mod call_endpoint;
 mod endpoints;
 mod engine;
 pub mod forwarding;
@@ -23,6 +24,7 @@ pub mod trace;
 mod warmup;
 
 pub use address_range::AddressRange;
+pub use call_endpoint::{CallEndpoint, CallMethod};
 pub use endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
 pub use engine::{EngineSpec, EnsembleSpec, OnnxruntimeSpec, StepSpec, StreamingSpec, Update, WorkerSpec};
 pub use model::{BatchInputKind, BatchInputSpec, BatchOutputSpec, ModelSpec, Port};

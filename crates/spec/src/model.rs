@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use alipes_protocol::Datatype;
 use serde::Deserialize;
 
+use crate::call_endpoint::CallEndpoint;
 use crate::engine::EngineSpec;
 use crate::read::{datatype, known_schema};
 use crate::resources::LimitSpec;
@@ -44,6 +45,9 @@ pub struct ModelSpec {
     /// A request may have any number of responses.
     #[serde(default)]
     pub decoupled: bool,
+    /// Plain HTTP requests to `/<name>` reach it.
+    #[serde(default)]
+    pub endpoint: Option<CallEndpoint>,
     /// Responses are cached, where the server has a cache.
     #[serde(default)]
     pub response_cache: bool,

@@ -22,8 +22,10 @@ GROUPS: Final = (
     "statistics",
     "trace",
     "logging",
+    "endpoint",
+    "openapi",
 )
-"""The groups of requests. Source: Triton's `--http-restricted-api`."""
+"""The groups of requests. Source: Triton's `--http-restricted-api`; the last two are ours."""
 
 # What may be the name of a header. Source: RFC 9110, section 5.6.2.
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

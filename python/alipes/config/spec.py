@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from alipes.config.call_endpoint import read_call_endpoint
 from alipes.config.datatypes import v2_name
 from alipes.config.paths import confined, kind_of, read_regular
 from alipes.config.render import config_json
@@ -74,9 +75,10 @@ def to_spec(
         held: What waits before the first batch, where batches are formed.
 
     Raises:
-        ConfigError: If a label file cannot be read.
+        ConfigError: If a label file cannot be read, or the model cannot have the endpoint that it asks for.
     """
     return {
+        "endpoint": read_call_endpoint(config) if engine.get("kind") == "worker" else None,
         "schema": SCHEMA,
         "name": config.name,
         "namespace": namespace,

@@ -1,6 +1,6 @@
 """The table of `parameters` that a model of the Python backend may carry; any other key belongs to the model itself.
 
-Source: the documented keys of Triton's Python backend, in capitals as its users know them, and limits of our own.
+Source: the documented keys of Triton's Python backend, in capitals as its users know them, and some of our own.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from alipes.config.call_endpoint import PARAMETER
 from alipes.config.options import WorkerOptions
 from alipes.config.parameters import Parameter
 from alipes.config.values import read_int, read_seconds
@@ -32,6 +33,13 @@ WORKER_PARAMETERS: Final[tuple[Parameter, ...]] = (
         "text",
         "works",
         "Keep inputs in the memory of the CPU: they always are, so either value will do.",
+    ),
+    Parameter(
+        PARAMETER,
+        "text",
+        "works",
+        "An endpoint: plain HTTP requests to `/<name>` reach the model, as [HTTP](http.md) describes. A JSON object "
+        'such as `{"methods": ["POST"], "stream": false}`; any other text is the model\'s own.',
     ),
     Parameter("START_TIMEOUT_SECONDS", "seconds", "works", "Longest start of a process, `initialize` included."),
     Parameter("EXECUTE_TIMEOUT_SECONDS", "seconds", "works", "Longest `execute`; the process is then started again."),

@@ -48,6 +48,7 @@ class Setup:
         decoupled: Whether a request may have any number of responses.
         max_batch_size: Rows that an execution may have; 0 without a batch dimension.
         batches: Whether several requests are executed together.
+        endpoint: Whether plain requests reach the model as calls.
         inputs: ``{"name": ..., "datatype": ...}`` of each declared input.
         outputs: The same of each output.
         framework: What opens the model file where it is no Python model, with the fields of `Framework` of
@@ -64,6 +65,7 @@ class Setup:
     decoupled: bool
     max_batch_size: int
     batches: bool
+    endpoint: bool
     inputs: list[dict[str, str]]
     outputs: list[dict[str, str]]
     framework: dict[str, Any] | None
@@ -91,6 +93,7 @@ class Setup:
                 "inputs": self.inputs,
                 "outputs": self.outputs,
                 "decoupled": self.decoupled,
+                "endpoint": self.endpoint,
                 "iterative": self._is_iterative(),
                 "max_rows": self.max_batch_size if self.batches else 0,
             }

@@ -70,6 +70,7 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
             "decoupled": False,
             "max_batch_size": 4,
             "batches": False,
+            "endpoint": False,
             "inputs": [{"name": "X", "datatype": "FP32"}, {"name": "S", "datatype": "BYTES"}],
             "outputs": [{"name": "Y", "datatype": "INT64"}],
             "framework": None,

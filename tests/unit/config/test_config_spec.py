@@ -65,6 +65,7 @@ def test_the_whole_specification(tmp_path: Path) -> None:
         "batch_inputs": [],
         "batch_outputs": [],
         "decoupled": False,
+        "endpoint": None,
         "response_cache": False,
         "scheduling": {
             "kind": "dynamic",

@@ -22,6 +22,7 @@ def document(**changes: Any) -> str:
         "decoupled": False,
         "max_batch_size": 8,
         "batches": True,
+        "endpoint": False,
         "inputs": [{"name": "X", "datatype": "FP32"}],
         "outputs": [{"name": "Y", "datatype": "FP32"}],
         "framework": None,
@@ -51,6 +52,7 @@ def test_the_declaration_has_the_memory_to_claim(batches: bool, rows: int) -> No
         "inputs": [{"name": "X", "datatype": "FP32"}],
         "outputs": [{"name": "Y", "datatype": "FP32"}],
         "decoupled": False,
+        "endpoint": False,
         "iterative": False,
         "max_rows": rows,
     }

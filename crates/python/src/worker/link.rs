@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use alipes_link::{OutMessage, SendError, WorkerEnd};
+use alipes_protocol::call::BODY;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use serde::Deserialize;
@@ -40,6 +41,9 @@ pub struct Declaration {
     /// The model may ask for another round of a request.
     #[serde(default)]
     pub iterative: bool,
+    /// The model has an endpoint: calls may come.
+    #[serde(default)]
+    pub endpoint: bool,
     /// Most rows that are executed together; 0 means one request at a time.
     pub max_rows: u32,
 }
@@ -80,8 +84,11 @@ impl Link {
         if LINK.get().is_some() {
             return Err(io::Error::other("this process has a link already: a worker serves one instance"));
         }
+        // The body of calls stands behind what is declared.
+        let body = declaration.endpoint.then_some(BODY);
         let names = |tensors: &[Declared]| -> Vec<_> {
-            tensors.iter().map(|tensor| PyString::intern(py, &tensor.name).unbind()).collect()
+            let names = tensors.iter().map(|tensor| tensor.name.as_str()).chain(body);
+            names.map(|name| PyString::intern(py, name).unbind()).collect()
         };
         // SAFETY: the descriptors were inherited for this purpose and nothing else in the process owns them.
         let [link, requests, doorbell] = files.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
@@ -104,7 +111,12 @@ impl Link {
         self.input_names.get(usize::from(index))
     }
 
-    /// The declared outputs' names.
+    /// The number of the input that is the body of a call, where calls may come.
+    pub fn body_index(&self) -> Option<u16> {
+        self.declaration.endpoint.then_some(self.declaration.inputs.len() as u16)
+    }
+
+    /// The declared outputs' names, and that of the body where calls may come.
     pub fn output_names(&self) -> &[Py<PyString>] {
         &self.output_names
     }

@@ -86,6 +86,14 @@ impl InferenceRequest {
         }
     }
 
+    /// What a received request is owed, and the views of its inputs.
+    pub fn received_views(&self) -> Option<(&Arc<Reply>, &[ViewedTensor])> {
+        match &self.origin {
+            Origin::Received { reply, views, .. } => Some((reply, views)),
+            Origin::Made(_) => None,
+        }
+    }
+
     /// Whom a made request calls.
     pub fn target(&self) -> Option<&Target> {
         match &self.origin {

@@ -40,6 +40,11 @@ impl InferenceResponse {
         InferenceResponse { outputs, error: None, parameters: Parameters::Received(parameters) }
     }
 
+    /// What the model answers a call.
+    pub fn of_call(outputs: Tensors, parameters: Vec<(String, Parameter)>) -> InferenceResponse {
+        InferenceResponse { outputs, error: None, parameters: Parameters::Attached(parameters.into()) }
+    }
+
     /// Why another model did not answer.
     pub fn failed(error: Py<TritonError>) -> InferenceResponse {
         InferenceResponse { outputs: Tensors::new(), error: Some(error), parameters: Parameters::None }

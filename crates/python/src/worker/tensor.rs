@@ -36,6 +36,11 @@ impl Tensor {
         Tensor { name, data: Data::Borrowed { memory, owner }, array: PyOnceLock::new() }
     }
 
+    /// A tensor of serialized strings.
+    pub fn of_strings(name: Py<PyString>, bytes: Vec<u8>, shape: alipes_protocol::Shape) -> Tensor {
+        Tensor { name, data: Data::Strings { bytes, shape }, array: PyOnceLock::new() }
+    }
+
     /// The name, as the object that it is.
     pub fn label<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
         self.name.bind(py)
@@ -120,8 +125,9 @@ impl Tensor {
         }
         let array = self.array.get_or_try_init(py, || match &self.data {
             Data::Borrowed { memory, owner } => self.make_array(py, memory, owner).map(Bound::unbind),
-            // The array of strings was put into the cell when the tensor was made.
-            _ => Err(refused("The tensor has lost its array.")),
+            // One that was made from an array has it in the cell.
+            Data::Strings { bytes, shape } => strings::array(py, shape, bytes).map(Bound::unbind),
+            Data::Array(array) => Ok(array.clone_ref(py).into_any()),
         })?;
         Ok(array.clone_ref(py))
     }

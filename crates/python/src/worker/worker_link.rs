@@ -9,6 +9,7 @@ use pyo3::types::PyList;
 use smallvec::SmallVec;
 
 use super::answers::{self, Batch};
+use super::claim_pace::ClaimPace;
 use super::link::{Declaration, Link, Stage};
 use super::missing_response::failure;
 use super::request::InferenceRequest;
@@ -74,8 +75,18 @@ impl WorkerLink {
 
     /// Claims, executes and answers until the server asks the worker to leave.
     fn serve(&self, py: Python<'_>, execute: &Bound<'_, PyAny>, describe: &Bound<'_, PyAny>) -> PyResult<()> {
-        while let Some((batch, requests)) = self.claim(py)? {
+        let declaration = &self.link.declaration;
+        // The executor of endpoints runs one request after the other. Streams go on after their execution.
+        let mut pace =
+            (declaration.endpoint && declaration.max_rows == 0 && !declaration.decoupled).then(ClaimPace::new);
+        while let Some((batch, requests)) =
+            self.claim(py, pace.as_ref().map_or(declaration.max_rows, ClaimPace::requests))?
+        {
+            let (count, began_ns) = (batch.replies.len(), batch.began_ns);
             let returned = execute.call1((&requests,)).map_err(|error| text(describe, error));
+            if let Some(pace) = &mut pace {
+                pace.note(count, monotonic_ns().saturating_sub(began_ns));
+            }
             answers::settle(py, self.link, batch, requests, returned);
         }
         Ok(())
@@ -101,10 +112,10 @@ impl WorkerLink {
     }
 
     /// The next requests; blocks without the interpreter. `None`: the server asks the worker to leave.
-    fn claim<'py>(&self, py: Python<'py>) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
+    fn claim<'py>(&self, py: Python<'py>, max_rows: u32) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
         let (claimed, requests) = detached(py, || {
             let mut requests = Vec::new();
-            Ok((self.link.end.claim(self.link.declaration.max_rows, &mut requests), requests))
+            Ok((self.link.end.claim(max_rows, &mut requests), requests))
         })?;
         if claimed == Claimed::Stop {
             self.link.set_stage(Stage::Leaving);

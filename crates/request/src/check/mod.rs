@@ -5,13 +5,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use alipes_protocol::call::element;
 use alipes_protocol::codec::elements;
 use alipes_protocol::request::first_repeated;
 use alipes_protocol::shape::{self, Shape};
-use alipes_protocol::{Datatype, InferError, InferRequest, Origin, Parameter, SequenceInfo, Tensor};
+use alipes_protocol::{Code, Datatype, InferError, InferRequest, Origin, Parameter, SequenceInfo, Tensor};
 use alipes_scheduler::SlotId;
-use alipes_spec::{ModelSpec, Port};
-use bytes::{BufMut, Bytes, BytesMut};
+use alipes_spec::{EngineSpec, ModelSpec, Port};
+use bytes::Bytes;
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
@@ -55,6 +56,8 @@ pub struct Checked {
     pub key: u64,
     /// What the queue needs of it.
     pub terms: Terms,
+    /// It is a call: its input stands behind the declared ones, its output as well.
+    pub is_call: bool,
     /// What the model sees of the request besides its tensors; only models that look have it.
     pub context: Option<Box<RequestContext>>,
 }
@@ -102,6 +105,9 @@ pub struct RequestContext {
 ///
 /// `InvalidArgument` with Triton's text for the first thing that does not fit.
 pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Checked, InferError> {
+    if request.call {
+        return check_call(model, request);
+    }
     check_id(&request.sequence)?;
     let check = RequestCheck { model, id: &request.id };
     let mut tensors = request.inputs;
@@ -128,7 +134,31 @@ pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Che
         Box::new(RequestContext { parameters, sequence, is_alone, ..RequestContext::default() })
     });
     let terms = Terms { id: request.id, priority: request.priority, timeout_us: request.timeout_us };
-    Ok(Checked { inputs, outputs, rows, key, terms, context })
+    Ok(Checked { inputs, outputs, rows, key, terms, is_call: false, context })
+}
+
+/// A call as the model will see it: one row, whose body only the model can judge.
+///
+/// # Errors
+///
+/// `Unsupported` where the model has no endpoint, or keeps sequences, of which a call can be no part.
+fn check_call(model: &ModelSpec, request: InferRequest) -> Result<Checked, InferError> {
+    let has_endpoint = model.endpoint.is_some() && matches!(model.engine, EngineSpec::Worker(_));
+    if !has_endpoint || model.scheduling.sequences().is_some() {
+        let text = format!("model '{}' has no endpoint for plain requests", model.name);
+        return Err(InferError::new(Code::Unsupported, text));
+    }
+    let input = |tensor: Tensor| CheckedInput { index: model.inputs.len(), shape: tensor.shape, data: tensor.data };
+    let context = RequestContext { parameters: request.parameters, ..RequestContext::default() };
+    Ok(Checked {
+        inputs: request.inputs.into_iter().map(input).collect(),
+        outputs: SmallVec::from_slice(&[model.outputs.len()]),
+        rows: 1,
+        key: 0,
+        terms: Terms { id: request.id, priority: request.priority, timeout_us: request.timeout_us },
+        is_call: true,
+        context: Some(Box::new(context)),
+    })
 }
 
 /// The request's side of the checks: which model was asked, and under which id.
@@ -171,7 +201,7 @@ impl RequestCheck<'_> {
             tensor.shape = port.dims.iter().map(|&dim| if dim < 0 { deduced } else { dim }).collect();
         } else if wildcards == 0 && fixed == 1 {
             tensor.shape = port.dims.iter().copied().collect();
-            tensor.data = one_element(&tensor.data);
+            tensor.data = element(&tensor.data);
         } else {
             return Err(self
                 .refuse(format!("For BYTE datatype raw input '{}', the model must have input shape [1]", port.name)));
@@ -386,13 +416,6 @@ fn batching_key(model: &ModelSpec, inputs: &[CheckedInput]) -> u64 {
 
 fn prefix(id: &str) -> String {
     format!("[request id: {}] ", if id.is_empty() { "<id_unknown>" } else { id })
-}
-
-fn one_element(text: &[u8]) -> Bytes {
-    let mut packed = BytesMut::with_capacity(4 + text.len());
-    packed.put_u32_le(u32::try_from(text.len()).unwrap_or(u32::MAX));
-    packed.put_slice(text);
-    packed.freeze()
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -1,6 +1,6 @@
 //! Each refusal with its text, and what a fitting request becomes.
 
-use alipes_protocol::{RequestedOutput, TritonRelease};
+use alipes_protocol::{RequestedOutput, TritonRelease, call};
 use alipes_spec::ModelSpec;
 
 use super::*;
@@ -203,4 +203,28 @@ fn strings_are_counted() {
         text(&[9, 0, 0, 0, 1]),
         "incomplete string data for inference input 'T', expecting string of length 9 but only 1 bytes available"
     );
+}
+
+#[test]
+fn a_call_is_one_row_behind_the_declared_tensors() {
+    let mut model = two_inputs();
+    let call = || InferRequest {
+        call: true,
+        id: "7".into(),
+        parameters: vec![("alipes.method".to_owned(), Parameter::String("POST".to_owned()))],
+        ..request(vec![call::input(call::element(b"{}"))])
+    };
+    let refused = check_request(&model, call()).unwrap_err();
+    assert_eq!((refused.code, &*refused.message), (Code::Unsupported, "model 'm' has no endpoint for plain requests"));
+    model.endpoint = serde_json::from_str(r#"{"methods":["POST"]}"#).unwrap();
+    assert_eq!(check_request(&model, call()).unwrap_err().code, Code::Unsupported, "another engine than a worker");
+    model.engine = serde_json::from_str(
+        r#"{"kind":"worker","command":[],"environment":{},"setup":{},"start_timeout_s":0,"execute_timeout_s":0,
+        "stop_timeout_s":0,"max_memory_bytes":0,"max_leased_bytes":0}"#,
+    )
+    .unwrap();
+    let checked = check_request(&model, call()).unwrap();
+    assert!(checked.is_call);
+    assert_eq!((checked.rows, checked.inputs[0].index, &checked.outputs[..]), (1, 2, &[2][..]));
+    assert_eq!((checked.terms.id.as_str(), checked.context.unwrap().parameters.len()), ("7", 1));
 }

@@ -132,7 +132,8 @@ pub mod tests {
     pub fn checked(data: &'static [u8], shape: &[i64]) -> Checked {
         let inputs = [CheckedInput { index: 0, shape: shape.into(), data: data.into() }].into_iter().collect();
         let outputs = [0].into_iter().collect();
-        Checked { inputs, outputs, rows: 1, key: 0, terms: Default::default(), context: Some(Box::default()) }
+        let context = Some(Box::default());
+        Checked { inputs, outputs, rows: 1, key: 0, terms: Default::default(), is_call: false, context }
     }
 
     fn with(change: impl FnOnce(&mut RequestContext)) -> Checked {

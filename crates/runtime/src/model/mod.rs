@@ -252,7 +252,8 @@ impl ModelVersion {
         if let Some(trace) = &pending.trace {
             trace.note(Moment::QueueStart, clock::now_ns());
         }
-        let pending = match self.cache() {
+        // What a call is answered may depend on any of its headers.
+        let pending = match self.cache().filter(|_| !pending.checked.is_call) {
             None => pending,
             Some(cache) => match cache.answer(self, pending) {
                 Some(pending) => pending,

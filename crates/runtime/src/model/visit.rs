@@ -66,6 +66,7 @@ impl ModelVersion {
             rows: 1,
             key: KEY,
             terms: Terms { timeout_us, ..Terms::default() },
+            is_call: false,
             context: Some(Box::new(context)),
         };
         let (responder, answer) = Responder::unary();

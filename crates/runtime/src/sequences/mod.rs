@@ -167,6 +167,7 @@ fn filler(model: &ModelSpec, shown: &Pending) -> Pending {
             rows: 1,
             key: shown.checked.key,
             terms: Terms::default(),
+            is_call: false,
             context: Some(Box::new(context)),
         },
         arrived: shown.arrived,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from alipes.backends.base import Draft
+from alipes.config.call_endpoint import has_call_endpoint
 from alipes.config.datatypes import v2_name
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig
@@ -57,6 +58,7 @@ def worker_setup(draft: Draft, file: Path | None = None, framework: Framework | 
         "decoupled": config.model_transaction_policy.decoupled,
         "max_batch_size": config.max_batch_size,
         "batches": config.WhichOneof("scheduling_choice") is not None and config.max_batch_size > 0,
+        "endpoint": has_call_endpoint(config),
         "inputs": _ports(config.input),
         "outputs": [*_ports(config.output), *_states(config)],
         "framework": asdict(framework) if framework is not None else None,

@@ -1,0 +1,161 @@
+//! A call: a plain HTTP request to the endpoint of a model, `/<name>`, and the plain response to it.
+
+use std::sync::Arc;
+
+use alipes_net::connection::RequestBody;
+use alipes_protocol::limits::HTTP_MAX_BODY_BYTES;
+use alipes_protocol::trace::{Moment, Trace};
+use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, call};
+use alipes_request::budget::Charge;
+use alipes_request::inflight::stopping;
+use alipes_service::{ModelVersion, Service};
+use alipes_shared_memory::Held;
+use alipes_spec::CallEndpoint;
+use alipes_stats::clock::now_ns;
+use alipes_stats::turn::note_request;
+use bytes::Bytes;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Request, Response};
+
+use super::body::{self, Body, Expected, Received};
+use super::call_answer::CallAnswer;
+use super::call_headers;
+use super::call_stream::{self, CallForm};
+use super::caller::Caller;
+use super::compression::{self, Coding};
+use super::dispatch::without_body;
+use super::infer::unknown_coding;
+use super::response::{self, ResponseBody};
+
+/// Answers a request to the endpoint of a model.
+pub async fn call(
+    service: &Arc<Service>,
+    model: &Arc<ModelVersion>,
+    request: Request<RequestBody>,
+    caller: Caller<'_>,
+) -> Response<ResponseBody> {
+    note_request("call", &model.name);
+    caller.names_model(&model.name);
+    let (head, mut body) = request.into_parts();
+    if let Some(endpoint) = model.spec.endpoint.as_ref().filter(|endpoint| !endpoint.takes(head.method.as_str())) {
+        return without_body(wrong_method(endpoint), body);
+    }
+    let trace = service.trace(&model.name, &head.headers);
+    let read = read(service, model, &head, &mut body, trace.as_ref()).await;
+    let stays = body::discard(body);
+    let mut response = match read {
+        Ok(mut request) => {
+            caller.name(&mut request.id);
+            answer(service, model, InferRequest { trace: trace.clone(), ..request }, &head.headers).await
+        }
+        Err(error) => {
+            service.log_refusal(&model.name, "", caller.request_id(), &error);
+            if error.origin == Origin::Endpoint { unknown_coding(&error) } else { response::error(&error) }
+        }
+    };
+    if !stays {
+        response::announce_close(&mut response);
+    }
+    if let Some(trace) = trace {
+        response.body_mut().traced(trace);
+    }
+    response
+}
+
+async fn answer(
+    service: &Service,
+    model: &Arc<ModelVersion>,
+    request: InferRequest,
+    headers: &HeaderMap,
+) -> Response<ResponseBody> {
+    let (coding, budget) = (Coding::of_answer(headers), &service.budget);
+    if model.is_decoupled() {
+        return match service.generate(model, request).await {
+            Ok(generation) => {
+                Box::pin(call_stream::answer(generation, CallForm::wanted(headers), coding, budget)).await
+            }
+            Err(error) => response::error(&error),
+        };
+    }
+    match service.infer(model, request, Held::default()).await.and_then(CallAnswer::of) {
+        Ok(answer) => answer.respond(coding, budget).await,
+        Err(error) => response::error(&error),
+    }
+}
+
+/// Reads a request.
+///
+/// # Errors
+///
+/// `Unavailable` where the server stops, `Unsupported` for an unknown compression, and what `body::read` and
+/// `compression::expand` refuse.
+async fn read(
+    service: &Service,
+    model: &ModelVersion,
+    head: &Parts,
+    body: &mut RequestBody,
+    trace: Option<&Arc<Trace>>,
+) -> Result<InferRequest, InferError> {
+    if service.inflight.is_closed() {
+        return Err(stopping());
+    }
+    let coding = Coding::of_request(&head.headers);
+    let coding = coding
+        .ok_or_else(|| InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Endpoint))?;
+    let (element, charge) = read_body(service, model, coding, body).await?;
+    if let Some(trace) = trace {
+        trace.note(Moment::HttpRecvEnd, now_ns());
+    }
+    let mut request = InferRequest {
+        inputs: vec![call::input(element)],
+        parameters: parameters(head, coding),
+        call: true,
+        ..InferRequest::default()
+    };
+    charge.ride(&service.budget, &mut request, &Held::default())?;
+    Ok(request)
+}
+
+/// The body with its length in front, and its charge.
+async fn read_body(
+    service: &Service,
+    model: &ModelVersion,
+    coding: Coding,
+    body: &mut RequestBody,
+) -> Result<(Bytes, Charge), InferError> {
+    let max_bytes = HTTP_MAX_BODY_BYTES.min(service.config.http_max_input_bytes as u64);
+    let budget = &service.budget;
+    if coding == Coding::Identity {
+        let expected = Expected { header_length: None, max_bytes, memory: model.body_memory(), budget };
+        return body::read_element(body, expected).await;
+    }
+    let compressed = body::read_text(body, max_bytes, budget).await?;
+    let expected = Expected { header_length: None, max_bytes, memory: None, budget };
+    let into = Received::new(&expected, 0);
+    let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let (Body::Whole(whole) | Body::Parts { tensors: whole, .. }, charge) =
+        compression::expand(compressed, into, max_bytes).await?;
+    Ok((body::as_element(whole).await?, charge))
+}
+
+/// What the model is told beside the body.
+fn parameters(head: &Parts, coding: Coding) -> Vec<(String, Parameter)> {
+    let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let query = head.uri.query().unwrap_or_default();
+    let headers = call_headers::of_request(head, coding != Coding::Identity);
+    let text = |name: &str, value: String| (name.to_owned(), Parameter::String(value));
+    vec![
+        text(call::CONTENT_TYPE, content_type.to_owned()),
+        text(call::HEADERS, headers),
+        text(call::METHOD, head.method.as_str().to_owned()),
+        text(call::QUERY, query.to_owned()),
+    ]
+}
+
+fn wrong_method(endpoint: &CallEndpoint) -> Response<ResponseBody> {
+    let mut response = response::wrong_method(false);
+    // The names of methods can stand in a header.
+    response.headers_mut().extend(HeaderValue::try_from(endpoint.allow()).ok().map(|allow| (ALLOW, allow)));
+    response
+}

@@ -1,0 +1,98 @@
+//! A call of the model's endpoint as Python reads it and answers it, without arrays on the way.
+
+use std::borrow::Cow;
+
+use alipes_link::{OwnedTensorName, ViewedTensor};
+use alipes_protocol::call::{BODY, CONTENT_TYPE, HEADERS, PREFIX_BYTES, STATUS, prefix};
+use alipes_protocol::limits::HTTP_MAX_BODY_BYTES;
+use alipes_protocol::{Parameter, call};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use serde::Deserialize;
+use smallvec::smallvec;
+
+use super::errors::refused;
+use super::reply::Reply;
+use super::request::InferenceRequest;
+use super::response::InferenceResponse;
+use super::tensor::Tensor;
+
+/// Body, content type, method, query string, headers as the text of a JSON object.
+pub type Call<'py> =
+    (Bound<'py, PyBytes>, Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
+
+/// The parameters of a call; texts without escapes are not copied.
+#[derive(Deserialize)]
+struct CallParameters<'a> {
+    #[serde(borrow, rename = "alipes.content_type")]
+    content_type: Cow<'a, str>,
+    #[serde(borrow, rename = "alipes.method")]
+    method: Cow<'a, str>,
+    #[serde(borrow, rename = "alipes.query")]
+    query: Cow<'a, str>,
+    #[serde(borrow, rename = "alipes.headers")]
+    headers: Cow<'a, str>,
+}
+
+/// What a request brings where it is a call.
+///
+/// # Errors
+///
+/// The request was answered before.
+pub fn read<'py>(request: &Bound<'py, InferenceRequest>) -> PyResult<Option<Call<'py>>> {
+    let (py, request) = (request.py(), request.get());
+    let Some((reply, view)) = request.received_views().and_then(|(reply, views)| Some((reply, body(reply, views)?)))
+    else {
+        return Ok(None);
+    };
+    let parameters: CallParameters<'_> = serde_json::from_str(&request.parameters)
+        .map_err(|error| refused(format!("The server sent a call with other parameters: {error}")))?;
+    let lease = reply.loan.lease().ok_or_else(|| refused("A call can be read only before it is answered."))?;
+    let memory = reply.link.end.memory().at(view.offset, view.len);
+    let memory = memory.ok_or_else(|| refused("The server sent a body outside of its memory."))?;
+    // SAFETY: in the mapping, and kept by the lease; the server writes there only before it hands the memory over.
+    let element = unsafe { std::slice::from_raw_parts(memory.as_ptr(), view.len) };
+    let body = PyBytes::new(py, element.get(PREFIX_BYTES..).unwrap_or_default());
+    drop(lease);
+    let text = |text: &str| PyString::new(py, text);
+    let CallParameters { content_type, method, query, headers } = parameters;
+    Ok(Some((body, text(&content_type), PyString::intern(py, &method), text(&query), text(&headers))))
+}
+
+/// The body of a call, which stands behind the declared inputs.
+fn body<'a>(reply: &Reply, views: &'a [ViewedTensor]) -> Option<&'a ViewedTensor> {
+    let [view] = views else { return None };
+    let index = reply.link.body_index()?;
+    matches!(view.name, OwnedTensorName::Index(at) if at == index).then_some(view)
+}
+
+/// The response to a call.
+///
+/// # Errors
+///
+/// A status that HTTP does not have for a response, or a body that is too long.
+pub fn respond(
+    py: Python<'_>,
+    body: &[u8],
+    status: u16,
+    content_type: &str,
+    headers: &str,
+) -> PyResult<InferenceResponse> {
+    if !(200..=599).contains(&status) {
+        return Err(refused(format!("A response has a status of 200 to 599, got {status}.")));
+    }
+    if body.len() as u64 > HTTP_MAX_BODY_BYTES {
+        return Err(refused(format!("The body has {} bytes, more than {HTTP_MAX_BODY_BYTES}.", body.len())));
+    }
+    let mut element = Vec::with_capacity(PREFIX_BYTES + body.len());
+    element.extend_from_slice(&prefix(body.len()));
+    element.extend_from_slice(body);
+    let tensor = Tensor::of_strings(PyString::intern(py, BODY).unbind(), element, call::shape());
+    let text = |value: &str| Parameter::String(value.to_owned());
+    let mut parameters =
+        vec![(STATUS.to_owned(), Parameter::Int64(status.into())), (CONTENT_TYPE.to_owned(), text(content_type))];
+    if !headers.is_empty() {
+        parameters.push((HEADERS.to_owned(), text(headers)));
+    }
+    Ok(InferenceResponse::of_call(smallvec![Py::new(py, tensor)?], parameters))
+}

@@ -1,0 +1,86 @@
+//! The endpoint of a model: `/<name>`, to which plain HTTP requests come.
+
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// What a model's endpoint takes, and how it answers.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallEndpoint {
+    /// Methods that it takes; at least one.
+    #[serde(deserialize_with = "at_least_one")]
+    pub methods: Vec<CallMethod>,
+    /// A request may have any number of responses, which are sent as they come.
+    #[serde(default)]
+    pub stream: bool,
+}
+
+/// A method that an endpoint may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum CallMethod {
+    /// Its body, which is allowed and means nothing to caches, reaches the model as well.
+    Get,
+    /// The usual one.
+    Post,
+    /// As POST.
+    Put,
+    /// As POST.
+    Patch,
+    /// As POST.
+    Delete,
+}
+
+impl CallMethod {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallMethod::Get => "GET",
+            CallMethod::Post => "POST",
+            CallMethod::Put => "PUT",
+            CallMethod::Patch => "PATCH",
+            CallMethod::Delete => "DELETE",
+        }
+    }
+}
+
+impl CallEndpoint {
+    /// Whether it takes requests of this method.
+    pub fn takes(&self, method: &str) -> bool {
+        self.methods.iter().any(|taken| taken.name() == method)
+    }
+
+    /// The methods as the header `Allow` lists them.
+    pub fn allow(&self) -> String {
+        self.methods.iter().map(|method| method.name()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CallMethod>, D::Error> {
+    let methods = Vec::deserialize(deserializer)?;
+    if methods.is_empty() { Err(D::Error::custom("an endpoint takes at least one method")) } else { Ok(methods) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<CallEndpoint, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_endpoint_takes_the_methods_that_it_lists() {
+        let endpoint = read(r#"{"methods": ["POST", "GET"], "stream": true}"#).unwrap();
+        assert!(endpoint.stream && endpoint.takes("GET") && endpoint.takes("POST"));
+        assert!(!endpoint.takes("PUT") && !endpoint.takes("post") && !endpoint.takes("HEAD"));
+        assert_eq!(endpoint.allow(), "POST, GET");
+        assert!(!read(r#"{"methods": ["DELETE"]}"#).unwrap().stream);
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_refused() {
+        for text in ["{}", r#"{"methods": []}"#, r#"{"methods": ["TRACE"]}"#, r#"{"methods": ["POST"], "name": "x"}"#] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}
