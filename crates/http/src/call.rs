@@ -10,21 +10,20 @@ use alipes_request::budget::Charge;
 use alipes_request::inflight::stopping;
 use alipes_service::{ModelVersion, Service};
 use alipes_shared_memory::Held;
-use alipes_spec::CallEndpoint;
 use alipes_stats::clock::now_ns;
 use alipes_stats::turn::note_request;
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Request, Response};
+use hyper::{HeaderMap, Method, Request, Response};
 
 use super::body::{self, Body, Expected, Received};
 use super::call_answer::CallAnswer;
+use super::call_form::CallForm;
 use super::call_headers;
-use super::call_stream::{self, CallForm};
+use super::call_stream;
 use super::caller::Caller;
 use super::compression::{self, Coding};
-use super::dispatch::without_body;
 use super::infer::unknown_coding;
 use super::response::{self, ResponseBody};
 
@@ -38,9 +37,6 @@ pub async fn call(
     note_request("call", &model.name);
     caller.names_model(&model.name);
     let (head, mut body) = request.into_parts();
-    if let Some(endpoint) = model.spec.endpoint.as_ref().filter(|endpoint| !endpoint.takes(head.method.as_str())) {
-        return without_body(wrong_method(endpoint), body);
-    }
     let trace = service.trace(&model.name, &head.headers);
     let read = read(service, model, &head, &mut body, trace.as_ref()).await;
     let stays = body::discard(body);
@@ -153,9 +149,11 @@ fn parameters(head: &Parts, coding: Coding) -> Vec<(String, Parameter)> {
     ]
 }
 
-fn wrong_method(endpoint: &CallEndpoint) -> Response<ResponseBody> {
+/// The refusal of a method that an endpoint does not take; none where it does.
+pub fn wrong_method(model: &ModelVersion, method: &Method) -> Option<Response<ResponseBody>> {
+    let endpoint = model.spec.endpoint.as_ref().filter(|endpoint| !endpoint.takes(method.as_str()))?;
     let mut response = response::wrong_method(false);
     // The names of methods can stand in a header.
     response.headers_mut().extend(HeaderValue::try_from(endpoint.allow()).ok().map(|allow| (ALLOW, allow)));
-    response
+    Some(response)
 }

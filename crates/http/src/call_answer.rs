@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use alipes_protocol::{InferError, InferResponse, Origin, Parameter, call};
+use alipes_protocol::{InferError, InferResponse, Parameter, call};
 use alipes_request::budget::Budget;
 use bytes::Bytes;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{HeaderMap, Response, StatusCode};
 
+use super::call_body::{self, wrong};
 use super::call_headers;
 use super::compression::Coding;
 use super::infer;
@@ -32,7 +33,7 @@ impl CallAnswer {
     /// `Internal` where the model gave no body, or what is no status or no header.
     pub fn of(mut response: InferResponse) -> Result<CallAnswer, InferError> {
         let parameters = std::mem::take(&mut response.parameters);
-        let body = body(&response)?;
+        let body = call_body::of_response(&response)?;
         let mut answer = CallAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body };
         let mut content_type = Some(response::JSON);
         for (name, value) in &parameters {
@@ -74,18 +75,6 @@ impl CallAnswer {
     }
 }
 
-/// The body of a response.
-///
-/// # Errors
-///
-/// `Internal` where the model gave none.
-pub fn body(response: &InferResponse) -> Result<Bytes, InferError> {
-    let output = response.outputs.iter().find(|output| output.name == call::BODY);
-    output
-        .and_then(call::body)
-        .ok_or_else(|| wrong(format!("it has no output '{}' with one element of BYTES, which is the body", call::BODY)))
-}
-
 fn status_of(number: i64) -> Result<StatusCode, InferError> {
     let status = u16::try_from(number).ok().filter(|number| (200..=599).contains(number));
     let status = status.and_then(|number| StatusCode::from_u16(number).ok());
@@ -98,10 +87,6 @@ fn content_type_of(text: &str) -> Result<Option<HeaderValue>, InferError> {
         return Ok(None);
     }
     HeaderValue::from_str(text).map(Some).map_err(|_| wrong(format!("its content type {text:?} is none")))
-}
-
-fn wrong(what: String) -> InferError {
-    InferError::internal(format!("the model's response to a call cannot be sent: {what}")).at(Origin::Model)
 }
 
 #[cfg(test)]

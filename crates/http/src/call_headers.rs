@@ -32,8 +32,8 @@ const OF_THE_CONNECTION: [HeaderName; 9] = [
 
 /// The headers of a request as the text of a JSON object: lower-case names, one text each.
 ///
-/// Several of one name are joined. Bytes beyond ASCII are read as Latin-1, which loses none. `is_expanded`: the body was
-/// compressed, so that its length and its coding are not what the model gets.
+/// Several of one name are joined. Bytes beyond ASCII are read as Latin-1, which loses none. `is_expanded`: the body
+/// was compressed, so that its length and its coding are not what the model gets.
 pub fn of_request(head: &Parts, is_expanded: bool) -> String {
     // Neither names nor values can fail to be written.
     serde_json::to_string(&RequestHeaders { head, is_expanded }).unwrap_or_default()
@@ -103,9 +103,9 @@ pub fn add_to(headers: &mut HeaderMap, text: &str) -> Result<(), InferError> {
         let length = text.len();
         return Err(wrong(format!("they take {length} bytes, more than the {CALL_MAX_HEADER_BYTES} that are allowed")));
     }
-    let given: BTreeMap<Cow<'_, str>, Values<'_>> = serde_json::from_str(text)
+    let object: BTreeMap<Cow<'_, str>, Values<'_>> = serde_json::from_str(text)
         .map_err(|error| wrong(format!("expected a JSON object of texts and lists of texts: {error}")))?;
-    for (name, values) in &given {
+    for (name, values) in &object {
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(format!("'{name}' names no header")))?;
         if OF_THE_CONNECTION.contains(&header) || header == CONTENT_LENGTH || header == CONTENT_TYPE {
             return Err(wrong(format!("'{header}' is not a model's to give: the server sets it")));

@@ -68,7 +68,10 @@ async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: C
             generate::generate(service, &model, &version, events, request, caller).await
         }
         Route::Endpoint { model } => match service.registry.endpoint(model) {
-            Some(model) => call::call(service, &model, request, caller).await,
+            Some(model) => match call::wrong_method(&model, request.method()) {
+                Some(refusal) => without_body(refusal, request.into_body()),
+                None => call::call(service, &model, request, caller).await,
+            },
             None => without_body(response::not_found(), request.into_body()),
         },
         Route::RestoreSequence { model, version, id } => {

@@ -12,7 +12,7 @@ use alipes_service::offload::offload;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 
-use super::call_stream::CallForm;
+use super::call_form::CallForm;
 use super::response::{self, ResponseBody};
 
 /// How responses are written.

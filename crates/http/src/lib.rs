@@ -5,6 +5,8 @@
 mod body;
 mod call;
 mod call_answer;
+mod call_body;
+mod call_form;
 mod call_headers;
 mod call_stream;
 mod caller;
@@ -13,6 +15,7 @@ mod connection;
 mod control;
 mod cors;
 mod dispatch;
+mod error_body;
 mod events;
 mod generate;
 mod head;

@@ -17,6 +17,7 @@ use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
+pub use super::error_body::error_body;
 use super::events::Events;
 use super::head::HeadFault;
 
@@ -196,14 +197,4 @@ pub fn bad_head(fault: HeadFault) -> Response<ResponseBody> {
 
 fn status(error: &InferError) -> StatusCode {
     StatusCode::from_u16(error.code.row().http_status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-}
-
-#[derive(Serialize)]
-struct ErrorBody<'a> {
-    error: &'a str,
-}
-
-/// The JSON document of an error.
-pub fn error_body(message: &str) -> Bytes {
-    serde_json::to_vec(&ErrorBody { error: message }).unwrap_or_default().into()
 }

@@ -103,8 +103,8 @@ pub const HTTP_EXPAND_AT_ONCE_BYTES: usize = 1 << 10;
 /// Longest answer that a network thread compresses itself: that takes a fraction of a millisecond.
 pub const HTTP_COMPRESS_AT_ONCE_BYTES: usize = 1 << 15;
 
-/// Longest text in bytes of the headers that a model gives the response to a call: what clients and proxies take, and as
-/// much as a request may bring.
+/// Longest text in bytes of the headers that a model gives the response to a call: as much as a request may bring, and
+/// more than most clients and proxies take.
 pub const CALL_MAX_HEADER_BYTES: usize = 64 * 1024;
 
 /// Most headers of a request (`--max-header-count`): proxies and tracing add a few dozen. Source: what HTTP libraries

@@ -67,8 +67,8 @@ mod _core {
         super::tables::datatypes()
     }
 
-    /// What a request brings where it is a call: body, content type, method, query string, and the text of a JSON object
-    /// with its headers.
+    /// What a request brings where it is a call: body, content type, method, query string, and the text of a JSON
+    /// object with its headers.
     #[pyfunction]
     fn read_call<'py>(
         request: &Bound<'py, InferenceRequest>,

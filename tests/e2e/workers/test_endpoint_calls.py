@@ -170,7 +170,7 @@ def test_the_answer_is_compressed_where_the_client_wants_that(ask: Ask) -> None:
     assert gzip.decompress(answer.body) == b"long " * 1000
 
 
-def test_the_model_is_told_of_the_request(ask: Ask) -> None:
+def test_the_model_sees_what_the_request_says(ask: Ask) -> None:
     told = ask(
         "/tells?a=1&b=%20x",
         "{}",

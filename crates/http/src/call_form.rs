@@ -1,0 +1,147 @@
+//! How the responses to one call follow each other: as server-sent events, or one on each line.
+
+use alipes_protocol::{InferError, InferResponse};
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT, CONTENT_TYPE};
+
+use super::call_body;
+use super::error_body::error_body;
+
+/// The media type of newline-delimited JSON.
+pub const LINES: &str = "application/x-ndjson";
+const EVENTS: &str = "text/event-stream";
+
+/// How responses follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallForm {
+    /// Server-sent events.
+    Events,
+    /// One line each.
+    Lines,
+}
+
+impl CallForm {
+    /// What a client prefers; none where it prefers neither.
+    pub fn wanted(headers: &HeaderMap) -> Option<CallForm> {
+        let ranges = || {
+            headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','))
+        };
+        let quality = |kind: &str| ranges().filter_map(|range| quality_of(range, kind)).fold(0.0, f32::max);
+        let (events, lines) = (quality(EVENTS), quality(LINES));
+        if events == lines {
+            return None;
+        }
+        Some(if events > lines { CallForm::Events } else { CallForm::Lines })
+    }
+
+    /// What a model names as the type of its first response.
+    pub fn of_model(headers: &HeaderMap) -> CallForm {
+        match headers.get(CONTENT_TYPE) {
+            Some(kind) if kind.as_bytes().starts_with(LINES.as_bytes()) => CallForm::Lines,
+            _ => CallForm::Events,
+        }
+    }
+
+    /// A response as it is sent, or why there is none.
+    pub fn write(self, response: Result<InferResponse, InferError>) -> Bytes {
+        match response.and_then(|response| call_body::of_response(&response)) {
+            Ok(body) => self.frame(&body),
+            Err(error) => self.error(&error),
+        }
+    }
+
+    /// A body as one event or line. Line breaks begin a further line of an event; in JSON they may as well be spaces.
+    pub fn frame(self, body: &[u8]) -> Bytes {
+        match self {
+            CallForm::Events => {
+                let mut event = Vec::with_capacity(body.len() + 8);
+                for line in lines(body) {
+                    event.extend_from_slice(b"data: ");
+                    event.extend_from_slice(line);
+                    event.push(b'\n');
+                }
+                event.push(b'\n');
+                event.into()
+            }
+            CallForm::Lines => {
+                let one = |&byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
+                body.iter().map(one).chain([b'\n']).collect()
+            }
+        }
+    }
+
+    /// What tells a client that no further response comes, and why.
+    pub fn error(self, error: &InferError) -> Bytes {
+        let body = error_body(&error.message);
+        match self {
+            CallForm::Events => [b"event: error\ndata: ", &body[..], b"\n\n"].concat().into(),
+            CallForm::Lines => [&body[..], b"\n"].concat().into(),
+        }
+    }
+}
+
+/// The lines of a text; carriage returns break lines of events, too.
+fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+    body.split(|&byte| byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .flat_map(|line| line.split(|&byte| byte == b'\r'))
+}
+
+/// The quality of a media type in one range of `Accept`; none where the range is of another.
+fn quality_of(range: &str, kind: &str) -> Option<f32> {
+    let mut parts = range.split(';').map(str::trim);
+    let is_kind = parts.next().is_some_and(|named| named.eq_ignore_ascii_case(kind));
+    let quality = || parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+    is_kind.then(quality).map(|quality| quality.map_or(1.0, |quality| quality.parse().unwrap_or(0.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn wanted(accept: &'static str) -> Option<CallForm> {
+        CallForm::wanted(&HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]))
+    }
+
+    #[test]
+    fn a_client_chooses_events_or_lines() {
+        for accept in
+            ["text/event-stream", "Text/Event-Stream;q=0.5, application/x-ndjson;q=0.4", "a/b, text/event-stream"]
+        {
+            assert_eq!(wanted(accept), Some(CallForm::Events), "{accept}");
+        }
+        for accept in ["application/x-ndjson", "text/event-stream;q=0, application/x-ndjson; q=0.1"] {
+            assert_eq!(wanted(accept), Some(CallForm::Lines), "{accept}");
+        }
+        for accept in
+            ["*/*", "", "application/json", "text/event-stream, application/x-ndjson", "text/event-stream;q=x"]
+        {
+            assert_eq!(wanted(accept), None, "{accept}");
+        }
+        assert_eq!(CallForm::wanted(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_body_is_one_event_however_many_lines_it_has() {
+        let event = |body: &[u8]| CallForm::Events.frame(body);
+        assert_eq!(event(b"{}"), "data: {}\n\n");
+        assert_eq!(event(b""), "data: \n\n");
+        assert_eq!(event(b"a\nb\r\nc\rd"), "data: a\ndata: b\ndata: c\ndata: d\n\n");
+        assert_eq!(event(b"a\n\nevent: error"), "data: a\ndata: \ndata: event: error\n\n");
+    }
+
+    #[test]
+    fn a_body_is_one_line() {
+        assert_eq!(CallForm::Lines.frame(b"{\n \"a\": 1\r\n}"), "{  \"a\": 1  }\n");
+    }
+
+    #[test]
+    fn an_error_is_an_event_of_its_own() {
+        let error = InferError::internal("no \"luck\"");
+        assert_eq!(CallForm::Events.error(&error), "event: error\ndata: {\"error\":\"no \\\"luck\\\"\"}\n\n");
+        assert_eq!(CallForm::Lines.error(&error), "{\"error\":\"no \\\"luck\\\"\"}\n");
+    }
+}
