@@ -81,11 +81,19 @@ impl CallForm {
     }
 }
 
-/// The lines of a text; carriage returns break lines of events, too.
+/// The lines of a text as a reader of events finds them: a carriage return ends one, too.
 fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
-    body.split(|&byte| byte == b'\n')
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .flat_map(|line| line.split(|&byte| byte == b'\r'))
+    let mut rest = Some(body);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let Some(end) = text.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            rest = None;
+            return Some(text);
+        };
+        let break_bytes = if text[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        rest = Some(&text[end + break_bytes..]);
+        Some(&text[..end])
+    })
 }
 
 /// The quality of a media type in one range of `Accept`; none where the range is of another.
@@ -130,6 +138,7 @@ mod tests {
         assert_eq!(event(b"{}"), "data: {}\n\n");
         assert_eq!(event(b""), "data: \n\n");
         assert_eq!(event(b"a\nb\r\nc\rd"), "data: a\ndata: b\ndata: c\ndata: d\n\n");
+        assert_eq!(event(b"a\r"), "data: a\ndata: \n\n");
         assert_eq!(event(b"a\n\nevent: error"), "data: a\ndata: \ndata: event: error\n\n");
     }
 

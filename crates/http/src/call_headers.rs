@@ -1,5 +1,8 @@
 //! Headers of calls: those of a request as the model reads them, and those that it gives its response.
 
+#[cfg(test)]
+mod fuzz;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
