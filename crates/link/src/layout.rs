@@ -58,6 +58,7 @@ pub(crate) struct Header {
     pub mail_bell: Bell,
     pub room_bell: Bell,
     pub armed: Flag,
+    /// Bits of [`Stop`].
     pub stop: Flag,
     /// The server's log shows verbose lines.
     pub verbose: Flag,
@@ -80,10 +81,36 @@ pub(crate) enum Room {
     Made = 2,
 }
 
+/// Bits of the word that ends a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Stop {
+    /// The server asks the worker to leave: no request comes any more.
+    Asked = 1,
+    /// The server has let go of the link: nothing comes any more, and nobody takes what is sent. The worker's end says
+    /// so to its own threads.
+    Abandoned = 2,
+}
+
 impl Flag {
     /// Turns one state of the room into another.
     pub fn turn(&self, from: Room, to: Room) -> bool {
         self.0.compare_exchange(from as u32, to as u32, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Says why the link ends, beside what was said before.
+    pub fn end(&self, why: Stop) {
+        self.0.fetch_or(why as u32, Ordering::Release);
+    }
+
+    /// Whether the link ends, for whatever reason.
+    pub fn ends(&self) -> bool {
+        self.0.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the link ends for this reason.
+    pub fn ends_for(&self, why: Stop) -> bool {
+        self.0.load(Ordering::Acquire) & why as u32 != 0
     }
 }
 

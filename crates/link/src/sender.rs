@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::arena::{Arena, Range, slot_bytes};
 use crate::frame::answer::Slots;
 use crate::frame::{MAX_FRAME_BYTES, MAX_PRIVATE_BYTES, Writer, message};
-use crate::layout::{ANSWER_ENTRIES, FREE_ENTRIES, Header, Link};
+use crate::layout::{ANSWER_ENTRIES, FREE_ENTRIES, Header, Link, Stop};
 use crate::outgoing::{OutMessage, SendError};
 use crate::rings::{Consumer, Producer, Ring, SOUND, message_word};
 
@@ -89,6 +89,8 @@ fn punch(link: &Link, range: Range) {
 enum Refusal {
     /// The link is full.
     Full,
+    /// The link was abandoned: nobody takes the message.
+    Abandoned,
     Never(SendError),
 }
 
@@ -102,7 +104,7 @@ impl Sender {
         Sender { link, response_slots: Mutex::new(response_slots), waiting: Mutex::new(()) }
     }
 
-    /// Writes a message and posts it; blocks while the link is full.
+    /// Writes a message and posts it; blocks while the link is full. In an abandoned link it may go nowhere.
     pub fn send(&self, message: &OutMessage<'_>) -> Result<(), SendError> {
         let frame = match self.write(message, false) {
             Err(Refusal::Full) => {
@@ -117,6 +119,7 @@ impl Sender {
                 self.post(frame);
                 Ok(())
             }
+            Err(Refusal::Abandoned) => Ok(()),
             Err(Refusal::Never(error)) => Err(error),
             Err(Refusal::Full) => unreachable!("a patient writer waits"),
         }
@@ -124,6 +127,9 @@ impl Sender {
 
     /// The same without waiting. False: there is no room now, and nothing was sent.
     pub fn try_send(&self, message: &OutMessage<'_>) -> Result<bool, SendError> {
+        if self.is_abandoned() {
+            return Ok(true);
+        }
         if self.response_slots.lock().answers.room(SPARE_ENTRIES).expect(SOUND) < SPARE_ENTRIES {
             return Ok(false);
         }
@@ -132,6 +138,7 @@ impl Sender {
                 self.post(frame);
                 Ok(true)
             }
+            Err(Refusal::Abandoned) => Ok(true),
             Err(Refusal::Never(error)) => Err(error),
             Err(Refusal::Full) => Ok(false),
         }
@@ -162,15 +169,26 @@ impl Sender {
     }
 
     fn post(&self, frame: [u64; 2]) {
-        let push = || self.response_slots.lock().answers.push(frame).expect(SOUND).then_some(());
+        let push = || {
+            let pushed = self.response_slots.lock().answers.push(frame).expect(SOUND);
+            (pushed || self.is_abandoned()).then_some(())
+        };
         if push().is_none() {
             self.link.header().room_bell.wait(None, push);
         }
     }
 
-    fn take(&self, len: u64, may_wait: bool) -> Option<u64> {
-        let take = || self.response_slots.lock().allocate(&self.link, len);
-        take().or_else(|| if may_wait { self.link.header().room_bell.wait(None, take) } else { None })
+    fn take(&self, len: u64, may_wait: bool) -> Result<u64, Refusal> {
+        let take = || match self.response_slots.lock().allocate(&self.link, len) {
+            Some(offset) => Some(Ok(offset)),
+            None => self.is_abandoned().then_some(Err(Refusal::Abandoned)),
+        };
+        let taken = take().or_else(|| if may_wait { self.link.header().room_bell.wait(None, take) } else { None });
+        taken.unwrap_or(Err(Refusal::Full))
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.link.header().stop.ends_for(Stop::Abandoned)
     }
 
     /// Gives the memory of idle slots back to the system; true once the server has returned every slot.
@@ -198,7 +216,7 @@ impl PendingSlots<'_> {
         if self.bytes > limit || self.offsets.len() >= MAX_RESPONSE_SLOTS {
             return Err(Refusal::Never(SendError::TooLarge { bytes: self.bytes as usize, limit: limit as usize }));
         }
-        let offset = self.sender.take(len, self.may_wait).ok_or(Refusal::Full)?;
+        let offset = self.sender.take(len, self.may_wait)?;
         self.offsets.push(offset);
         Ok(offset)
     }

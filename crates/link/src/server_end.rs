@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::frame;
 use crate::frame::MAX_FRAME_BYTES;
 use crate::layout::Geometry;
-use crate::layout::{ANSWER_ENTRIES, Header, Layout, Link, MAIL_ENTRIES, Room};
+use crate::layout::{ANSWER_ENTRIES, Header, Layout, Link, MAIL_ENTRIES, Room, Stop};
 use crate::lender::Responses;
 use crate::link_handle::LinkHandle;
 use crate::message::{Message, Violation};
@@ -161,7 +161,7 @@ impl ServerEnd {
     /// Asks the worker to finalize and leave: it claims nothing more.
     pub fn stop(&self) {
         let header = self.link().header();
-        header.stop.0.store(1, Ordering::Release);
+        header.stop.end(Stop::Asked);
         header.request_bell.ring();
         header.check_bell.ring();
     }

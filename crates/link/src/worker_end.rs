@@ -15,7 +15,7 @@ use crate::entry::Entry;
 use crate::frame::request::View;
 use crate::frame::{Malformed, Reader, mail, request};
 use crate::futex::Spin;
-use crate::layout::{Header, Layout, Link, MAIL_ENTRIES, Room};
+use crate::layout::{Header, Layout, Link, MAIL_ENTRIES, Room, Stop};
 use crate::mail::ReceivedMail;
 use crate::memory::SharedMemory;
 use crate::message::monotonic_ns;
@@ -133,7 +133,7 @@ impl WorkerEnd {
     fn wait_for_requests(&self, ring: &Consumer<1>) -> Claimed {
         let header = self.link.header();
         let ready = || {
-            if header.stop.0.load(Ordering::Acquire) != 0 {
+            if header.stop.ends() {
                 return Some(Claimed::Stop);
             }
             (!ring.is_empty()).then_some(Claimed::Requests)
@@ -209,7 +209,7 @@ impl WorkerEnd {
     pub fn next_check(&self, last: u64) -> Option<u64> {
         let header = self.link.header();
         let ready = || {
-            if header.stop.0.load(Ordering::Acquire) != 0 {
+            if header.stop.ends() {
                 return Some(None);
             }
             let number = header.check.0.load(Ordering::Acquire);
@@ -311,7 +311,7 @@ impl WorkerEnd {
     /// What [`WorkerEnd::wait_credit`] gives; `None` where it would wait.
     pub fn credit(&self, slot: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Option<Credit> {
         let slot = self.link.slot(slot);
-        if slot.is_cancelled(ticket) || !slot.is(ticket, State::Claimed) {
+        if self.is_abandoned() || slot.is_cancelled(ticket) || !slot.is(ticket, State::Claimed) {
             return Some(Credit::Cancelled);
         }
         let (responses, bytes) = slot.consumption();
@@ -320,7 +320,23 @@ impl WorkerEnd {
         go.then_some(Credit::Go)
     }
 
-    /// The next answer to a call; waits at most this long, or for ever. Several threads may wait: each mail goes to one
+    /// Ends every wait of this end, now and later: the server has let go of the link, and the process of this end lives
+    /// on. Messages are accepted and go nowhere.
+    pub fn abandon(&self) {
+        let header = self.link.header();
+        header.stop.end(Stop::Abandoned);
+        [&header.request_bell, &header.mail_bell, &header.room_bell, &header.check_bell]
+            .iter()
+            .for_each(|bell| bell.ring());
+        (0..self.link.layout.geometry.slots).for_each(|slot| self.link.slot(slot).credit().ring());
+    }
+
+    /// Whether the server has let go of the link.
+    pub fn is_abandoned(&self) -> bool {
+        self.link.header().stop.ends_for(Stop::Abandoned)
+    }
+
+    /// The next answer to a call; waits at most this long, until the link is abandoned, or for ever. Several threads may wait: each mail goes to one
     /// of them, whichever call it is for.
     ///
     /// # Panics
@@ -328,8 +344,11 @@ impl WorkerEnd {
     /// If a model has scribbled over the mail: its call could not be told any more.
     pub fn next_mail(&self, timeout: Option<Duration>) -> Option<ReceivedMail> {
         let deadline = timeout.map(|timeout| alipes_clock::now() + timeout);
-        let pop = || self.mail.lock().pop().expect(SOUND);
-        let [offset, len] = self.mail_spin.wait(&self.link.header().mail_bell, deadline, pop)?;
+        let pop = || match self.mail.lock().pop().expect(SOUND) {
+            Some(entry) => Some(Some(entry)),
+            None => self.is_abandoned().then_some(None),
+        };
+        let [offset, len] = self.mail_spin.wait(&self.link.header().mail_bell, deadline, pop)??;
         let read = self.read_frame(offset, len, mail::read);
         Some(read.unwrap_or_else(|Malformed(expected)| {
             panic!("an answer to a call was overwritten by another instance of the model: expected {expected}")

@@ -4,6 +4,7 @@
 
 mod common;
 
+mod abandoned;
 mod link;
 mod process;
 mod soak;
