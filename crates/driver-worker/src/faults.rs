@@ -23,6 +23,10 @@ pub const HEALTHY_AFTER: Duration = Duration::from_secs(10);
 pub enum Fault {
     /// It ended by itself or was killed.
     Ended(ExitStatus),
+    /// Its script let go of it.
+    Detached,
+    /// Its script is gone; nobody can start it again.
+    Orphaned,
     /// One execution took longer than allowed.
     Stalled(Duration),
     /// It executed nothing and took no request for this long, while some waited.
@@ -44,6 +48,8 @@ impl Fault {
     pub fn text(&self) -> String {
         match self {
             Fault::Ended(status) => ended(*status),
+            Fault::Detached => "was let go of by the script that it is attached to".to_owned(),
+            Fault::Orphaned => "is gone with the script that it was attached to".to_owned(),
             Fault::Stalled(limit) => {
                 format!("was ended because one execution took longer than {} s", limit.as_secs_f64())
             }
@@ -60,13 +66,18 @@ impl Fault {
     }
 
     /// The error of the requests that the worker was executing.
-    pub fn error(&self, instance: &str) -> InferError {
-        let text = format!(
-            "worker process of '{instance}' {} while it was executing this request; it is started again",
-            self.text()
-        );
+    pub fn error(&self, instance: &str, is_attached: bool) -> InferError {
+        let (worker, text) = (worker_word(is_attached), self.text());
+        // A script that has ended attaches nothing; its end and that of its thread are seen alike.
+        let next = if is_attached { "attached again if its script still runs" } else { "started again" };
+        let text = format!("{worker} '{instance}' {text} while it was executing this request; it is {next}");
         InferError::new(Code::Unavailable, text)
     }
+}
+
+/// What stands before the name of an instance.
+pub fn worker_word(is_attached: bool) -> &'static str {
+    if is_attached { "attached worker" } else { "worker process of" }
 }
 
 fn ended(status: ExitStatus) -> String {

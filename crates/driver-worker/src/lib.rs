@@ -20,7 +20,9 @@ mod claims;
 mod control;
 mod driver;
 pub mod faults;
+mod handover;
 mod held;
+mod peer;
 pub mod place;
 mod process;
 mod receive;
@@ -53,7 +55,9 @@ use tokio::sync::Notify;
 use calls::Calls;
 use checks::Checks;
 pub use driver::WorkerFactory;
+use handover::Script;
 use held::Held;
+use peer::Host;
 use process::Program;
 use request_slots::RequestSlots;
 use supervisor::Supervisor;
@@ -96,6 +100,8 @@ pub struct Workers {
     left: Mutex<Vec<(usize, Vec<Pending>)>>,
     /// Most rows that a worker claims at once; 0 for one request.
     pub max_rows: u32,
+    /// Where instances come from.
+    host: Host,
     /// Batches are formed by the queue, not by the worker.
     forms_batches: bool,
     levels: usize,
@@ -123,6 +129,7 @@ impl Workers {
             WorkerMemory::Full => (REQUEST_ARENA_BYTES, RESPONSE_ARENA_BYTES),
             WorkerMemory::Small => (SMALL_ARENA_BYTES, SMALL_ARENA_BYTES),
         };
+        let host = host(worker)?;
         let arena = RequestArena::create(request_bytes).map_err(|error| no_memory(&error))?;
         let forms_batches = forms_batches(spec);
         let max_rows = claim_limit(spec);
@@ -139,6 +146,7 @@ impl Workers {
             arena,
             left,
             max_rows,
+            host,
             forms_batches,
             levels,
             slots,
@@ -254,7 +262,7 @@ fn new_worker(
         response_bytes: *response_bytes,
         arena: Arc::clone(arena),
         limits: limits(worker),
-        program: Program { command: worker.command.clone(), environment: worker.environment.clone() },
+        host: workers.host.clone(),
         setup: setup.to_string(),
         tickets: Arc::clone(tickets),
         calls: Calls::default(),
@@ -285,6 +293,17 @@ fn new_worker(
         context: Weak::clone(context),
         supervisor: Arc::downgrade(supervisor),
     }
+}
+
+fn host(worker: &WorkerSpec) -> Result<Host, InferError> {
+    let Some(socket) = worker.attached else {
+        let (command, environment) = (worker.command.clone(), worker.environment.clone());
+        return Ok(Host::Process(Program { command, environment }));
+    };
+    let script = Script::at(socket);
+    let script =
+        script.map_err(|error| InferError::new(Code::Unavailable, format!("no script is attached: {error}")))?;
+    Ok(Host::Script(Arc::new(script)))
 }
 
 fn limits(worker: &WorkerSpec) -> Limits {

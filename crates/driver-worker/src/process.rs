@@ -110,7 +110,7 @@ fn mapping(fd: BorrowedFd<'_>, child_fd: i32) -> io::Result<FdMapping> {
 }
 
 /// The setup as a file without a name: it may be long, and no other process of the machine reads it.
-fn setup_file(setup: &str) -> io::Result<OwnedFd> {
+pub fn setup_file(setup: &str) -> io::Result<OwnedFd> {
     let mut file = File::from(memfd_create("alipes-setup", MemfdFlags::CLOEXEC)?);
     file.write_all(setup.as_bytes())?;
     io::Seek::rewind(&mut file)?;

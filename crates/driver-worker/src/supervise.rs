@@ -22,8 +22,9 @@ use tokio::io::unix::AsyncFd;
 use tokio::{task, time};
 
 use super::claims::{ClaimWatch, LOOK_INTERVAL, Look, Verdict};
-use super::faults::{Backoff, Fault, HEALTHY_AFTER, Lived};
-use super::process::{Inherited, WorkerProcess};
+use super::faults::{Backoff, Fault, HEALTHY_AFTER, Lived, worker_word};
+use super::peer::{Ending, Peer};
+use super::process::Inherited;
 use super::receive::Drained;
 use super::warmup::warm_up;
 use super::worker::{State, Worker};
@@ -52,7 +53,7 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
     let mut backoff = Backoff::default();
     loop {
         let began = alipes_clock::now();
-        let end = live(&worker, &mut first).await.unwrap_or_else(|error| End::Fault(Fault::Start(error.to_string())));
+        let end = live(&worker, &mut first).await.unwrap_or_else(|error| End::Fault(start_fault(&worker, &error)));
         let fault = match end {
             End::Left => Fault::Start("it was stopped".into()),
             End::Fault(fault) => fault,
@@ -71,6 +72,10 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
         }
         let pause = backoff.pause(lived);
         report_exit(&worker, &fault, lived, pause);
+        if fault == Fault::Orphaned {
+            worker.stopping.wait().await;
+            break;
+        }
         tokio::select! {
             () = time::sleep(pause) => {}
             () = worker.stopping.wait() => break,
@@ -85,6 +90,14 @@ pub async fn supervise(worker: Arc<Worker>, first: FirstStart, gone: Arc<Gone>) 
         supervisor.leave(&worker);
     }
     drop(gone);
+}
+
+/// Why an instance could not be started.
+fn start_fault(worker: &Worker, error: &io::Error) -> Fault {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset if worker.host.is_script() => Fault::Orphaned,
+        _ => Fault::Start(error.to_string()),
+    }
 }
 
 /// Lets go of the turns of a worker that will not come back, while its model goes on.
@@ -117,8 +130,8 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
         doorbell: link.doorbell_fd(),
         setup: &worker.setup,
     };
-    let process = WorkerProcess::start(&worker.program, inherited).await?;
-    let exit = watched(process.pidfd().try_clone_to_owned()?)?;
+    let process = worker.host.start(inherited).await?;
+    let exit = watched(process.exit().try_clone_to_owned()?)?;
     let bell = watched(bell)?;
     link.arm();
     worker.state.lock().link = Some(link);
@@ -202,7 +215,7 @@ async fn outcome<T>(running: &mut Option<Running<T>>) -> T {
 /// A running process and what is known of it.
 struct Life<'a> {
     worker: &'a Arc<Worker>,
-    process: WorkerProcess,
+    process: Peer,
     first: &'a mut Option<FirstStart>,
     // While it executes its samples.
     warming: Option<Running<Result<(), InferError>>>,
@@ -389,7 +402,8 @@ impl Life<'_> {
         match (self.fault.take(), status) {
             (Some(fault), _) => End::Fault(fault),
             (None, _) if self.leaving.is_some() => End::Left,
-            (None, Some(status)) => End::Fault(Fault::Ended(status)),
+            (None, Some(Ending::Exit(status))) => End::Fault(Fault::Ended(status)),
+            (None, Some(Ending::Detached)) => End::Fault(Fault::Detached),
             (None, None) => End::Fault(Fault::Start("its end could not be seen".into())),
         }
     }
@@ -450,7 +464,7 @@ fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
         if model.sequences.is_some() {
             end_sequences(&model, worker, fault);
         }
-        fail(&model, lost, &fault.error(&worker.source.instance));
+        fail(&model, lost, &fault.error(&worker.source.instance, worker.host.is_script()));
     }
 }
 
@@ -460,7 +474,8 @@ fn end_sequences(model: &Arc<ModelVersion>, worker: &Worker, fault: &Fault) {
     let effect = model.with_queue(|queue, now| queue.lose(now, worker.numbers.turn(0), &mut waiting));
     model.carry_out(effect);
     let text = format!(
-        "the sequence is over, since the worker process of '{}' that had it {}; begin it again",
+        "the sequence is over, since the {} '{}' that had it {}; begin it again",
+        worker_word(worker.host.is_script()),
         worker.source.instance,
         fault.text()
     );
@@ -519,7 +534,8 @@ fn load_error(worker: &Worker, fault: &Fault) -> InferError {
         Fault::Warmup(text) => InferError::invalid(text.clone()),
         Fault::Cancelled => InferError::new(Code::Unavailable, fault.text()),
         other => InferError::internal(format!(
-            "worker process of '{}' {} while it was loading its model",
+            "{} '{}' {} while it was loading its model",
+            worker_word(worker.host.is_script()),
             worker.source.instance,
             other.text()
         )),

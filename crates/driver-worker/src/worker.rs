@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use super::calls::Calls;
 use super::checks::Checks;
 use super::held::Held;
-use super::process::Program;
+use super::peer::Host;
 use super::request_slots::{InFlight, RequestSlots};
 use super::supervisor::Supervisor;
 use super::worker_turns::{Numbers, WorkerTurns};
@@ -89,9 +89,9 @@ pub struct Worker {
     pub arena: Arc<RequestArena>,
     /// What it may use.
     pub limits: Limits,
-    /// What is started.
-    pub program: Program,
-    /// The configuration of the process, as JSON.
+    /// Where its instance comes from.
+    pub host: Host,
+    /// The configuration of the instance, as JSON.
     pub setup: String,
     /// Numbers for its requests and for the memory that it is lent.
     pub tickets: Arc<Tickets>,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub enum EngineSpec {
     /// ONNX Runtime, through the library of the installed wheel.
     Onnxruntime(OnnxruntimeSpec),
-    /// Python, in one process per instance.
+    /// Python, in one process per instance or on threads of a script.
     Worker(WorkerSpec),
     /// A graph of other models.
     Ensemble(EnsembleSpec),
@@ -61,12 +61,16 @@ pub struct OnnxruntimeSpec {
     pub memory_arena: bool,
 }
 
-/// Worker processes of a Python model. A limit of 0 means no limit.
+/// Workers of a Python model: processes of the server's, or threads of the script that started it. A limit of 0 means no
+/// limit.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerSpec {
-    /// Interpreter and script, as absolute paths.
+    /// Interpreter and script, as absolute paths; empty where a script has the instances.
     pub command: Vec<String>,
+    /// Number of the inherited socket over which a script takes the instances; none where each is a process.
+    #[serde(default)]
+    pub attached: Option<i32>,
     /// Environment variables on top of the server's.
     pub environment: BTreeMap<String, String>,
     /// Set-up of the process, passed on unread.
