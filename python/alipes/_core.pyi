@@ -414,9 +414,11 @@ class ClientStream:
 
 @final
 class WorkerLink:
-    """A worker process's link to its server. There is one in a process."""
+    """A worker's link to its server. A process that is a worker has one, a script one for each attached instance."""
 
-    def __new__(cls, link_fd: int, requests_fd: int, doorbell_fd: int, declaration: str) -> WorkerLink:
+    def __new__(
+        cls, link_fd: int, requests_fd: int, doorbell_fd: int, declaration: str, lifeline_fd: int | None = None
+    ) -> WorkerLink:
         """Opens the link and takes the descriptors over.
 
         Args:
@@ -426,6 +428,7 @@ class WorkerLink:
             declaration: JSON: ``instance``, ``inputs`` and ``outputs`` (each with a ``name``), ``decoupled``,
                 ``endpoint`` (calls may come), and ``max_rows``, the most rows that are executed together (0: one
                 request at a time, or, of quick models with an endpoint, some that are answered together).
+            lifeline_fd: Of an attached instance: the socket whose end is the end of the instance.
 
         Raises:
             OSError: If the process has a link already, or the memory is not what this build understands.
@@ -471,6 +474,12 @@ class WorkerLink:
 
         Their callers read "Failed to process the request(s) for model ..." and the message.
         """
+    def bind(self) -> None:
+        """Has this thread work for the instance of this link: its calls of models go over it."""
+    def close(self) -> None:
+        """Lets go of the server, for an attached instance: it ends with this. Nothing waits on this link any more."""
+    def is_abandoned(self) -> bool:
+        """Whether the server has let go of an attached instance, or is gone. What is sent goes nowhere then."""
     def call(self, name: str, json: str) -> str:
         """Asks the server for something by name and waits for the answer.
 

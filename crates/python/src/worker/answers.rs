@@ -36,7 +36,7 @@ type Drafts = Vec<Option<Draft>>;
 /// answers are sent: outputs that lie in them need no copy then.
 pub fn settle(
     py: Python<'_>,
-    link: &'static Link,
+    link: &Link,
     batch: Batch,
     requests: Bound<'_, PyList>,
     returned: Result<Bound<'_, PyAny>, String>,

@@ -1,5 +1,7 @@
 //! Calls to the server: inferences of other models, and everything that is asked for by name.
 
+use std::sync::Arc;
+
 use alipes_link::{
     OutCall, OutCallKind, OutData, OutInferCall, OutMessage, OutTensor, ReceivedMail, ReceivedOutcome, TensorName,
 };
@@ -13,8 +15,8 @@ use super::errors::{TritonError, refused};
 use super::fork;
 use super::iterator::ResponseIterator;
 use super::lease::Loan;
-use super::link::Link;
-use super::request::{InferenceRequest, Target, callable, tensor};
+use super::link::{Link, link};
+use super::request::{InferenceRequest, Target, callable, check_callable, tensor};
 use super::response::{InferenceResponse, Tensors};
 
 /// The error of a call after the server has left.
@@ -29,11 +31,16 @@ const FORKED_DECOUPLED: &str = "A process that was forked from the worker calls 
 
 /// Calls the model that a request names.
 pub fn execute<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
-    if fork::is_forked() {
+    if is_forked() {
         return relayed(request, decoupled);
     }
     let link = callable()?;
-    execute_for(link, request, decoupled, link.parent())
+    execute_for(&link, request, decoupled, link.parent())
+}
+
+/// Whether the link that this thread would use is that of the process it was forked from.
+fn is_forked() -> bool {
+    link().is_some_and(|link| link.is_forked())
 }
 
 /// Has the worker's own process make a call of one that was forked from it.
@@ -58,7 +65,7 @@ fn relayed<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyRe
 
 /// Calls it for the request with this ticket.
 fn execute_for<'py>(
-    link: &'static Link,
+    link: &Arc<Link>,
     request: &Bound<'py, InferenceRequest>,
     decoupled: bool,
     parent: u64,
@@ -66,7 +73,7 @@ fn execute_for<'py>(
     let py = request.py();
     let call = begin(link, request, decoupled, parent)?;
     if decoupled {
-        return Ok(Bound::new(py, ResponseIterator::new(link, call))?.into_any());
+        return Ok(Bound::new(py, ResponseIterator::new(Arc::clone(link), call))?.into_any());
     }
     Ok(Bound::new(py, only_response(py, link, call)?)?.into_any())
 }
@@ -75,7 +82,7 @@ fn execute_for<'py>(
 pub fn execute_soon<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = request.py();
     let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;
-    if fork::is_forked() {
+    if is_forked() {
         // The threads were its parent's.
         let executor = py.None();
         return event_loop.call_method1("run_in_executor", (executor, request.getattr("exec")?, decoupled));
@@ -85,8 +92,8 @@ pub fn execute_soon<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool
     let (parent, called) = (link.parent(), request.clone().unbind());
     let call = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
         let request = called.bind(arguments.py());
-        callable()?;
-        execute_for(link, request, decoupled, parent).map(Bound::unbind)
+        check_callable(&link)?;
+        execute_for(&link, request, decoupled, parent).map(Bound::unbind)
     };
     let call = PyCFunction::new_closure(py, None, None, call)?;
     event_loop.call_method1("run_in_executor", (threads(py)?, call))
@@ -159,7 +166,7 @@ fn input<'a>(name: &'a str, memory: &'a Memory) -> OutTensor<'a> {
 }
 
 /// The response of a model that gives one. An end without a response counts only where nothing came before it.
-fn only_response(py: Python<'_>, link: &'static Link, call: u64) -> PyResult<InferenceResponse> {
+fn only_response(py: Python<'_>, link: &Arc<Link>, call: u64) -> PyResult<InferenceResponse> {
     let mut response = None;
     loop {
         let Some(mail) = py.detach(|| link.mailbox.next(link, call)) else {
@@ -177,8 +184,8 @@ fn only_response(py: Python<'_>, link: &'static Link, call: u64) -> PyResult<Inf
 }
 
 /// The next response of a call: it, and whether it is the last. `None` where none will come.
-pub fn next_response(py: Python<'_>, link: &'static Link, call: u64) -> Option<PyResult<(InferenceResponse, bool)>> {
-    if fork::is_forked() {
+pub fn next_response(py: Python<'_>, link: &Arc<Link>, call: u64) -> Option<PyResult<(InferenceResponse, bool)>> {
+    if link.is_forked() {
         return Some(Err(refused(fork::NOT_OURS)));
     }
     let mail = py.detach(|| link.mailbox.next(link, call))?;
@@ -186,7 +193,7 @@ pub fn next_response(py: Python<'_>, link: &'static Link, call: u64) -> Option<P
     Some(received(py, link, mail).map(|response| (response, last)))
 }
 
-fn received(py: Python<'_>, link: &'static Link, mail: ReceivedMail) -> PyResult<InferenceResponse> {
+fn received(py: Python<'_>, link: &Arc<Link>, mail: ReceivedMail) -> PyResult<InferenceResponse> {
     // A callee with more to say goes on when its response is taken.
     let unhurried = mail.last && viewed_bytes(&mail) <= UNHURRIED_BYTES;
     let loan = Loan::of_mail(link, mail.lease, unhurried);
@@ -216,8 +223,8 @@ fn viewed_bytes(mail: &ReceivedMail) -> usize {
 }
 
 /// Asks the server for something by name and waits for its answer.
-pub fn control(py: Python<'_>, link: &'static Link, name: &str, json: &str) -> PyResult<String> {
-    if fork::is_forked() {
+pub fn control(py: Python<'_>, link: &Link, name: &str, json: &str) -> PyResult<String> {
+    if link.is_forked() {
         return Err(refused(fork::NOT_OURS));
     }
     let id = link.mailbox.open();

@@ -1,5 +1,7 @@
 //! `ResponseIterator`: the responses of a decoupled model that was called.
 
+use std::sync::Arc;
+
 use alipes_link::OutMessage;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -11,7 +13,7 @@ use super::response::InferenceResponse;
 /// Gives each response as it comes. After its end it can be gone through again.
 #[pyclass(frozen, module = "c_python_backend_utils")]
 pub struct ResponseIterator {
-    link: &'static Link,
+    link: Arc<Link>,
     call: u64,
     state: Mutex<IteratorState>,
 }
@@ -24,7 +26,7 @@ struct IteratorState {
 }
 
 impl ResponseIterator {
-    pub fn new(link: &'static Link, call: u64) -> ResponseIterator {
+    pub fn new(link: Arc<Link>, call: u64) -> ResponseIterator {
         ResponseIterator { link, call, state: Mutex::default() }
     }
 
@@ -32,7 +34,7 @@ impl ResponseIterator {
     fn end(&self) -> bool {
         let was_open = !std::mem::replace(&mut self.state.lock().ended, true);
         if was_open {
-            self.link.mailbox.close(self.link, self.call);
+            self.link.mailbox.close(&self.link, self.call);
         }
         was_open
     }
@@ -59,7 +61,7 @@ impl ResponseIterator {
             return Ok(None);
         }
         drop(state);
-        let Some(received) = calls::next_response(py, self.link, self.call) else {
+        let Some(received) = calls::next_response(py, &self.link, self.call) else {
             // Cancelled by another thread, unless the server has left.
             self.end();
             return Ok(None);

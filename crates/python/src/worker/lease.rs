@@ -16,7 +16,7 @@ const ENDED: u8 = 4;
 
 /// Memory on loan, whether or not it is looked at.
 pub struct Loan {
-    link: &'static Link,
+    link: Arc<Link>,
     number: u64,
     /// Nobody waits for it to come back.
     unhurried: bool,
@@ -25,14 +25,14 @@ pub struct Loan {
 
 impl Loan {
     /// Memory that comes back with the last answer to a request, if nothing views it then.
-    pub fn of_request(link: &'static Link, ticket: u64) -> Arc<Loan> {
-        Arc::new(Loan { link, number: ticket, unhurried: false, state: AtomicU8::new(0) })
+    pub fn of_request(link: &Arc<Link>, ticket: u64) -> Arc<Loan> {
+        Arc::new(Loan { link: Arc::clone(link), number: ticket, unhurried: false, state: AtomicU8::new(0) })
     }
 
     /// Memory of an answer to a call; it comes back when the last view is gone. `unhurried`: it is little, and nobody
     /// waits for it.
-    pub fn of_mail(link: &'static Link, number: u64, unhurried: bool) -> Arc<Loan> {
-        Arc::new(Loan { link, number, unhurried, state: AtomicU8::new(SETTLED | ENDED | VIEWED) })
+    pub fn of_mail(link: &Arc<Link>, number: u64, unhurried: bool) -> Arc<Loan> {
+        Arc::new(Loan { link: Arc::clone(link), number, unhurried, state: AtomicU8::new(SETTLED | ENDED | VIEWED) })
     }
 
     /// The object that views of the memory keep alive. `None`: the memory was given back already.

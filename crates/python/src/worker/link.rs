@@ -1,10 +1,13 @@
-//! A worker process's link to its server: one for the whole process, since models reach it by function calls.
+//! A worker's link to its server. Models reach it by function calls: a process that is a worker has one link, a script
+//! with attached instances has one for each, which belongs to the instance's threads.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::sync::OnceLock;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use alipes_link::{OutMessage, SendError, WorkerEnd};
 use alipes_protocol::call::BODY;
@@ -15,9 +18,13 @@ use serde::Deserialize;
 use super::fork;
 use super::mailbox::Mailbox;
 
-static LINK: OnceLock<Link> = OnceLock::new();
+/// The link of a process that is a worker.
+static LINK: OnceLock<Arc<Link>> = OnceLock::new();
 
 thread_local! {
+    /// The link of the attached instance that this thread works for.
+    static ATTACHED: RefCell<Option<Arc<Link>>> = const { RefCell::new(None) };
+
     /// Whether this thread executes requests now.
     static EXECUTES: Cell<bool> = const { Cell::new(false) };
 }
@@ -26,9 +33,16 @@ thread_local! {
 /// interpreter back from a thread that computes in Python takes up to five milliseconds (`sys.getswitchinterval`).
 pub const QUICK_BYTES: u64 = 256 << 10;
 
-/// The process's link; none in a process that is no worker.
-pub fn link() -> Option<&'static Link> {
-    LINK.get()
+/// This thread's link, or the process's; none where neither is a worker.
+pub fn link() -> Option<Arc<Link>> {
+    // A thread that ends has none any more.
+    let attached = ATTACHED.try_with(|attached| attached.borrow().clone()).ok().flatten();
+    attached.or_else(|| LINK.get().cloned())
+}
+
+/// Has this thread work for the instance of a link, or for none.
+pub fn bind(link: Option<Arc<Link>>) {
+    let _ = ATTACHED.try_with(|attached| attached.replace(link));
 }
 
 /// What the worker knows of its model.
@@ -56,7 +70,11 @@ pub struct Declared {
 
 /// The link with what belongs to it.
 pub struct Link {
-    pub end: WorkerEnd,
+    pub end: ManuallyDrop<WorkerEnd>,
+    /// Of an attached instance; the other end is the server's.
+    lifeline: ManuallyDrop<Option<UnixStream>>,
+    /// The process that it was opened in, among those that are forked from each other.
+    generation: u32,
     pub declaration: Declaration,
     pub mailbox: Mailbox,
     input_names: Vec<Py<PyString>>,
@@ -75,13 +93,18 @@ pub enum Stage {
 }
 
 impl Link {
-    /// Opens the process's link.
+    /// Opens a link: that of the process or, with a lifeline, one of an attached instance.
     ///
     /// # Errors
     ///
-    /// There is one already, or the files are not what this build understands.
-    pub fn open(py: Python<'_>, files: [RawFd; 3], declaration: Declaration) -> io::Result<&'static Link> {
-        if LINK.get().is_some() {
+    /// The process has one already, or the files are not what this build understands.
+    pub fn open(
+        py: Python<'_>,
+        files: [RawFd; 3],
+        declaration: Declaration,
+        lifeline: Option<RawFd>,
+    ) -> io::Result<Arc<Link>> {
+        if lifeline.is_none() && LINK.get().is_some() {
             return Err(io::Error::other("this process has a link already: a worker serves one instance"));
         }
         // The body of calls stands behind what is declared.
@@ -90,20 +113,37 @@ impl Link {
             let names = tensors.iter().map(|tensor| tensor.name.as_str()).chain(body);
             names.map(|name| PyString::intern(py, name).unbind()).collect()
         };
-        // SAFETY: the descriptors were inherited for this purpose and nothing else in the process owns them.
-        let [link, requests, doorbell] = files.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
+        // SAFETY: the descriptors were inherited or received for this purpose and nothing else in the process owns them.
+        let owned = |file: RawFd| unsafe { OwnedFd::from_raw_fd(file) };
+        let [link, requests, doorbell] = files.map(owned);
+        let lifeline = lifeline.map(|file| UnixStream::from(owned(file)));
         let end = WorkerEnd::open(link, requests, doorbell)?;
-        fork::watch(end.doorbell_fd())?;
-        let link = Link {
-            end,
+        fork::watch()?;
+        fork::close_in_children(end.doorbell_fd());
+        lifeline.iter().for_each(|lifeline| fork::close_in_children(lifeline.as_raw_fd()));
+        let is_attached = lifeline.is_some();
+        let link = Arc::new(Link {
+            end: ManuallyDrop::new(end),
+            lifeline: ManuallyDrop::new(lifeline),
+            generation: fork::generation(),
             input_names: names(&declaration.inputs),
             output_names: names(&declaration.outputs),
             mailbox: Mailbox::default(),
             declaration,
             stage: AtomicU8::new(Stage::Initializing as u8),
             parent: AtomicU64::new(0),
-        };
-        Ok(LINK.get_or_init(|| link))
+        });
+        Ok(if is_attached { link } else { Arc::clone(LINK.get_or_init(|| link)) })
+    }
+
+    /// Whether this process was forked from the one with the link. What it says there would mix with its parent's words.
+    pub fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
+    /// The lifeline of an attached instance.
+    pub fn lifeline(&self) -> Option<&UnixStream> {
+        self.lifeline.as_ref()
     }
 
     /// The declared input's name; the same object each time.
@@ -163,7 +203,7 @@ impl Link {
     ///
     /// It is larger than the link can carry, or this process was forked from the worker.
     pub fn send(&self, py: Python<'_>, message: &OutMessage<'_>, bytes: u64) -> Result<(), String> {
-        if fork::is_forked() {
+        if self.is_forked() {
             return Err(fork::NOT_OURS.to_owned());
         }
         let text = |error: SendError| error.to_string();
@@ -181,14 +221,14 @@ impl Link {
     /// The same for a little memory that nobody waits for: the server need not be woken for it alone.
     pub fn release_quietly(&self, number: u64) {
         let message = OutMessage::Released { lease: number };
-        if !fork::is_forked() && self.end.try_send_quietly(&message) == Ok(false) {
+        if !self.is_forked() && self.end.try_send_quietly(&message) == Ok(false) {
             self.send_from_drop(&message);
         }
     }
 
     /// Sends a small message, with or without the interpreter.
     pub fn send_from_drop(&self, message: &OutMessage<'_>) {
-        if fork::is_forked() {
+        if self.is_forked() {
             return;
         }
         // It fits every link.
@@ -197,6 +237,22 @@ impl Link {
             if Python::try_attach(|py| py.detach(send)).is_none() {
                 send();
             }
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // In a forked process the descriptors are closed, and their numbers may be those of other files.
+        if self.is_forked() {
+            return;
+        }
+        fork::leave_in_children(self.end.doorbell_fd());
+        self.lifeline.iter().for_each(|lifeline| fork::leave_in_children(lifeline.as_raw_fd()));
+        // SAFETY: this is where they are dropped, and nowhere else.
+        unsafe {
+            ManuallyDrop::drop(&mut self.end);
+            ManuallyDrop::drop(&mut self.lifeline);
         }
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alipes_link::{OutMessage, ReceivedMail};
 use parking_lot::{Condvar, Mutex};
 
-use super::fork;
 use super::link::Link;
 
 /// One box per open call.
@@ -34,7 +33,7 @@ impl Mailbox {
 
     /// No further answer is wanted. Those that lie here are given back, as are those that come later.
     pub fn close(&self, link: &Link, call: u64) {
-        if fork::is_forked() {
+        if link.is_forked() {
             return; // another thread of the parent's may have held the lock, for ever here
         }
         let left = self.state.lock().boxes.remove(&call);

@@ -15,6 +15,7 @@ pub mod errors;
 mod fork;
 pub mod iterator;
 mod lease;
+mod lifeline;
 mod link;
 mod mailbox;
 mod missing_response;

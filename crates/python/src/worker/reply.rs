@@ -16,7 +16,7 @@ use super::outputs::Draft;
 /// Shared by a request's object and its response senders. Where the last of them goes without having answered, the
 /// request is closed: with an error, or, in a decoupled model, with an end that carries no response.
 pub struct Reply {
-    pub link: &'static Link,
+    pub link: Arc<Link>,
     pub slot: u32,
     pub ticket: u64,
     pub loan: Arc<Loan>,
@@ -49,9 +49,9 @@ impl Sending<'_> {
 }
 
 impl Reply {
-    pub fn new(link: &'static Link, request: &Request) -> Arc<Reply> {
+    pub fn new(link: &Arc<Link>, request: &Request) -> Arc<Reply> {
         Arc::new(Reply {
-            link,
+            link: Arc::clone(link),
             slot: request.slot,
             ticket: request.ticket,
             loan: Loan::of_request(link, request.ticket),
@@ -83,7 +83,7 @@ impl Reply {
     ///
     /// Triton's texts for a sender that is used against its rules.
     pub fn send(&self, py: Python<'_>, sending: &Sending<'_>) -> Result<(), String> {
-        if fork::is_forked() {
+        if self.link.is_forked() {
             return Err(fork::NOT_OURS.to_owned());
         }
         if let Some(mut state) = self.state.try_lock() {
@@ -177,7 +177,7 @@ impl Reply {
     /// Ends the request with the failure of its execution, if it has not ended. Waits for a sender that is at work, so
     /// not to be called with the interpreter.
     pub fn fail(&self, text: &str) {
-        if fork::is_forked() {
+        if self.link.is_forked() {
             return;
         }
         let mut state = self.state.lock();
@@ -205,7 +205,7 @@ impl Reply {
 impl Drop for Reply {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        if std::mem::replace(&mut state.closed, true) || fork::is_forked() {
+        if std::mem::replace(&mut state.closed, true) || self.link.is_forked() {
             return;
         }
         let responses = state.responses;

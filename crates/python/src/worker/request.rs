@@ -63,7 +63,7 @@ pub struct Target {
 
 impl InferenceRequest {
     /// A request that was claimed.
-    pub fn received(link: &'static Link, request: Request) -> (InferenceRequest, Arc<Reply>) {
+    pub fn received(link: &Arc<Link>, request: Request) -> (InferenceRequest, Arc<Reply>) {
         let reply = Reply::new(link, &request);
         let this = InferenceRequest {
             id: request.id,
@@ -130,7 +130,7 @@ fn viewed(py: Python<'_>, reply: &Arc<Reply>, views: &[ViewedTensor]) -> PyResul
         refused("The inputs of a request can be looked at only before it is answered, unless they were before.")
     })?;
     let lease = Py::new(py, lease)?.into_any();
-    views.iter().map(|view| Py::new(py, tensor(py, reply.link, view, lease.clone_ref(py))?)).collect()
+    views.iter().map(|view| Py::new(py, tensor(py, &reply.link, view, lease.clone_ref(py))?)).collect()
 }
 
 /// A tensor over the memory of a view; `owner` keeps it.
@@ -310,11 +310,19 @@ fn json(parameters: &[(String, Parameter)]) -> String {
     if parameters.is_empty() { String::new() } else { parameters::to_json(parameters) }
 }
 
-/// Whether this process can call models now.
-pub fn callable() -> PyResult<&'static Link> {
-    if fork::is_forked() {
+/// The link by which this thread can call models now.
+pub fn callable() -> PyResult<Arc<Link>> {
+    let link = link().ok_or_else(|| refused(NOT_SERVING))?;
+    check_callable(&link).map(|()| link)
+}
+
+/// Whether models can be called by a link now.
+pub fn check_callable(link: &Link) -> PyResult<()> {
+    if link.is_forked() {
         return Err(refused(fork::NOT_OURS));
     }
-    let serving = link().filter(|link| link.stage() == Stage::Serving);
-    serving.ok_or_else(|| refused("BLS is only supported during the 'execute' function."))
+    if link.stage() == Stage::Serving { Ok(()) } else { Err(refused(NOT_SERVING)) }
 }
+
+/// The error of a call before a model serves, or after, or in a thread that works for none.
+const NOT_SERVING: &str = "BLS is only supported during the 'execute' function.";

@@ -1,6 +1,7 @@
 //! `WorkerLink`: what the worker's main loop drives.
 
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use alipes_link::{Claimed, LogLine, OutMessage, monotonic_ns};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -10,32 +11,35 @@ use smallvec::SmallVec;
 
 use super::answers::{self, Batch};
 use super::claim_pace::ClaimPace;
-use super::link::{Declaration, Link, Stage};
+use super::link::{self, Declaration, Link, Stage};
 use super::missing_response::failure;
 use super::request::InferenceRequest;
-use super::{arrays, calls};
+use super::{arrays, calls, lifeline};
 use crate::detached::detached;
 
 /// The process's link to its server.
 #[pyclass(frozen, module = "alipes._core")]
 pub struct WorkerLink {
-    link: &'static Link,
+    link: Arc<Link>,
 }
 
 #[pymethods]
 impl WorkerLink {
     #[new]
+    #[pyo3(signature = (link_fd, requests_fd, doorbell_fd, declaration, lifeline_fd = None))]
     fn new(
         py: Python<'_>,
         link_fd: RawFd,
         requests_fd: RawFd,
         doorbell_fd: RawFd,
         declaration: &str,
+        lifeline_fd: Option<RawFd>,
     ) -> PyResult<Self> {
         let declaration: Declaration =
             serde_json::from_str(declaration).map_err(|error| PyValueError::new_err(error.to_string()))?;
         arrays::prepare(py)?;
-        let link = Link::open(py, [link_fd, requests_fd, doorbell_fd], declaration)?;
+        let link = Link::open(py, [link_fd, requests_fd, doorbell_fd], declaration, lifeline_fd)?;
+        lifeline::watch(&link)?;
         Ok(WorkerLink { link })
     }
 
@@ -87,7 +91,7 @@ impl WorkerLink {
             if let Some(pace) = &mut pace {
                 pace.note(count, monotonic_ns().saturating_sub(began_ns));
             }
-            answers::settle(py, self.link, batch, requests, returned);
+            answers::settle(py, &self.link, batch, requests, returned);
         }
         Ok(())
     }
@@ -97,12 +101,28 @@ impl WorkerLink {
         let text = failure(&self.link.declaration.instance, message);
         let replies = requests.iter().filter_map(|item| item.cast::<InferenceRequest>().ok()?.get().reply().cloned());
         let replies: SmallVec<[_; 8]> = replies.collect();
-        answers::log_failure(py, self.link, &text);
+        answers::log_failure(py, &self.link, &text);
         py.detach(|| replies.iter().for_each(|reply| reply.fail(&text)));
     }
 
+    /// Has calls of this thread go over this link: that of a script that has several.
+    fn bind(&self) {
+        link::bind(Some(Arc::clone(&self.link)));
+    }
+
+    /// Lets go of the server: that of an attached instance, which ends with this.
+    fn close(&self) {
+        link::bind(None);
+        lifeline::end(&self.link);
+    }
+
+    /// Whether the server has let go of the instance, or is gone.
+    fn is_abandoned(&self) -> bool {
+        self.link.end.is_abandoned()
+    }
+
     fn call(&self, py: Python<'_>, name: &str, json: &str) -> PyResult<String> {
-        calls::control(py, self.link, name, json)
+        calls::control(py, &self.link, name, json)
     }
 }
 
@@ -126,7 +146,7 @@ impl WorkerLink {
         let mut replies = SmallVec::new();
         let mut objects: SmallVec<[Py<InferenceRequest>; 8]> = SmallVec::new();
         for request in requests {
-            let (request, reply) = InferenceRequest::received(self.link, request);
+            let (request, reply) = InferenceRequest::received(&self.link, request);
             replies.push(reply);
             objects.push(Py::new(py, request)?);
         }
