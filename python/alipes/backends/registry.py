@@ -7,6 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from alipes.backends.attached.backend import AttachedBackend
 from alipes.backends.base import Backend
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 from alipes.backends.python.backend import PythonBackend
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # Backend name -> prepares its models.
 OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
     {
+        "attached": AttachedBackend,
         "averager": AveragerBackend,
         "onnxruntime": OnnxruntimeBackend,
         "python": PythonBackend,

@@ -254,6 +254,7 @@ class WorkerOptions:
         complete_timeout_s: Seconds for the process that completes a configuration.
         max_memory_bytes: Resident memory of one process.
         max_leased_bytes: Inputs that a model may keep after it has answered.
+        attached_socket: Number of the inherited socket over which the script that started the server takes instances.
     """
 
     start_timeout_s: float
@@ -262,6 +263,7 @@ class WorkerOptions:
     complete_timeout_s: float
     max_memory_bytes: int
     max_leased_bytes: int
+    attached_socket: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,18 +84,21 @@ def _serving(plan: Recipe, log_file: str | os.PathLike[str] | None, *, wait: boo
 
 
 @contextmanager
-def supervised(plan: Recipe, log_file: str | os.PathLike[str] | None) -> Iterator[tuple[Supervisor, Path]]:
+def supervised(
+    plan: Recipe, log_file: str | os.PathLike[str] | None, descriptors: Sequence[int] = ()
+) -> Iterator[tuple[Supervisor, Path]]:
     """Runs a server, and stops it at the end. A process that was forked meanwhile leaves it alone at its own end.
 
     Args:
         plan: How it is started.
         log_file: Where its output goes; `None` for a file that goes with it.
+        descriptors: Descriptors of this process that it inherits.
     """
     owner = os.getpid()
     folder = Path(tempfile.mkdtemp(prefix="alipes-serve-"))
     try:
         log = Path(log_file).absolute() if log_file is not None else folder / "server.log"
-        supervisor = Supervisor(plan, requested_endpoints(plan.flags), log)
+        supervisor = Supervisor(plan, requested_endpoints(plan.flags), log, descriptors)
         supervisor.start()
         try:
             yield supervisor, log

@@ -14,7 +14,7 @@ from alipes.serve.context import announced, recipe, supervised
 from alipes.serve.endpoints import flag_words
 from alipes.serve.flags import FlagValue, keyword_words
 from alipes.serve.instance import Instance
-from alipes.serve.recipe import Runtime
+from alipes.serve.recipe import Recipe, Runtime
 
 __all__ = ["Server"]
 
@@ -82,10 +82,20 @@ class Server(Instance):
         """
         check(log_file=log_file, timeout=timeout)
         words = [*flag_words(server_args), *keyword_words(flags)]
-        plan = recipe(repository, image, name, gpus, words, runtime)
+        self._begin(recipe(repository, image, name, gpus, words, runtime), log_file, timeout, wait=wait)
+
+    def _begin(
+        self,
+        plan: Recipe,
+        log_file: str | os.PathLike[str] | None,
+        timeout: float | None,
+        *,
+        wait: bool,
+        descriptors: Sequence[int] = (),
+    ) -> None:
         with ExitStack() as stack:
-            supervisor, log = stack.enter_context(supervised(plan, log_file))
-            super().__init__(plan.name, supervisor, log, announced=announced(plan))
+            supervisor, log = stack.enter_context(supervised(plan, log_file, descriptors))
+            Instance.__init__(self, plan.name, supervisor, log, announced=announced(plan))
             if wait:
                 self.wait_until_ready(timeout)
             # Holds nothing of this object: it runs when the object is collected, and at the end of the interpreter.

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -36,12 +36,13 @@ class Supervisor:
     ends: this thread lives as long as the interpreter, while the one that called `serve` may end earlier.
     """
 
-    def __init__(self, recipe: Recipe, requested: Endpoints, log: Path) -> None:
-        """Starts nothing yet."""
+    def __init__(self, recipe: Recipe, requested: Endpoints, log: Path, descriptors: Sequence[int] = ()) -> None:
+        """Starts nothing yet. The server will inherit the descriptors, under the numbers that they have here."""
         self.endpoints: Endpoints = {}
         self.ports: set[int] = set()
         self.ended = threading.Event()
         self._recipe = recipe
+        self._descriptors = descriptors
         self._requested = requested
         self._log_path = log
         self._port_mapping = PortMapping(next((endpoint.host for endpoint in requested.values()), ""))
@@ -124,7 +125,8 @@ class Supervisor:
             self.ports |= {port for endpoint in self.endpoints.values() for port in (endpoint.requested, endpoint.port)}
             command = self._recipe.command(self.endpoints)
             ports = named_ports(self.endpoints)
-            self._running = child = Child(spawn(command, self._log_path, self._port_mapping.variables(ports)))
+            variables = self._port_mapping.variables(ports)
+            self._running = child = Child(spawn(command, self._log_path, variables, self._descriptors))
             self._port_mapping.publish(ports, child.pid)
         report_moved(self._recipe.name, self._requested, self.endpoints)
         self._begun.set()
@@ -136,8 +138,12 @@ class Supervisor:
         return self._running
 
 
-def spawn(command: Command, log: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def spawn(
+    command: Command, log: Path, variables: Mapping[str, str], descriptors: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """Starts a command that ends with the calling thread, its output in a file, with further variables.
+
+    It inherits the descriptors under the numbers that they have here.
 
     Raises:
         ServeError: If the log cannot be written.
@@ -154,6 +160,7 @@ def spawn(command: Command, log: Path, variables: Mapping[str, str]) -> subproce
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**environment(command), **variables},
+            pass_fds=descriptors,
             start_new_session=True,  # Ctrl-C reaches the script alone, which ends the server in its own order
         )
 

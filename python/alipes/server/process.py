@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from alipes.backends.attached.socket import keep_socket
 from alipes.config.options import ServerOptions
 from alipes.errors import AlipesError
 from alipes.server.installation import check_installation
@@ -44,6 +45,8 @@ def run(options: ServerOptions, explain: Callable[[AlipesError], str] = str, *, 
     with Wakeup() as wakeup:
         try:
             check_installation()
+            if options.worker.attached_socket is not None:
+                keep_socket(options.worker.attached_socket)
             # Binds: a port in use is an error before any model is loaded.
             server = InProcessServer(options, greets=greets)
         except AlipesError as error:

@@ -22,8 +22,9 @@ class Coroutines:
     moves to a thread of its own for good, so that they go on between executions.
     """
 
-    def __init__(self) -> None:
-        """Makes a loop that does not run yet."""
+    def __init__(self, begin: Callable[[], None] | None = None) -> None:
+        """Makes a loop that does not run yet; ``begin`` is called first on the loop's own thread."""
+        self._begin = begin
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
         self._started: set[Future[None]] = set()  # asyncio itself holds tasks by weak references only
@@ -55,6 +56,8 @@ class Coroutines:
             self._thread.start()
 
     def _run(self) -> None:
+        if self._begin is not None:
+            self._begin()
         while not self._loop.is_closed():
             try:
                 self._loop.run_forever()

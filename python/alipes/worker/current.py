@@ -1,10 +1,13 @@
-"""What this process serves: a worker has one link and one model, and a model file asks for them by function calls."""
+"""What this process serves, which a model file asks for by function calls.
+
+A worker has one link and one model. A script with attached instances has several: each belongs to its threads.
+"""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from alipes._core import TritonModelException
@@ -25,17 +28,32 @@ class ServerLink(Protocol):
         """Whether the server wants verbose lines now."""
 
 
-@dataclass(slots=True)
 class Current:
-    """What is known of this process's model.
+    """What is known of the model that this process or, in a script, this thread runs.
 
     Attributes:
-        link: The link to the server; ``None`` while a model only completes its configuration.
         version_directory: The folder of the model's version.
     """
 
-    link: ServerLink | None = None
-    version_directory: str = ""
+    def __init__(self) -> None:
+        """Knows nothing yet."""
+        self.version_directory = ""
+        self._of_process: ServerLink | None = None
+        self._of_thread = threading.local()
+
+    @property
+    def link(self) -> ServerLink | None:
+        """The link to the server; ``None`` while a model only completes its configuration."""
+        found: ServerLink | None = getattr(self._of_thread, "link", None)
+        return found if found is not None else self._of_process
+
+    @link.setter
+    def link(self, link: ServerLink | None) -> None:
+        self._of_process = link
+
+    def bind(self, link: ServerLink | None) -> None:
+        """Has this thread work for an attached instance, by its link, or for none any more."""
+        self._of_thread.link = link
 
 
 current: Final = Current()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from alipes.worker import failure
@@ -17,8 +17,24 @@ __all__ = ["Executor"]
 class Executor:
     """Executes requests with a model."""
 
-    def __init__(self, link: WorkerLink, model: Any, instance: str, decoupled: bool) -> None:
-        """Takes the link, the initialized model, the name of the instance, and the model's transaction policy."""
+    def __init__(
+        self,
+        link: WorkerLink,
+        model: Any,
+        instance: str,
+        decoupled: bool,
+        begin: Callable[[], None] | None = None,
+    ) -> None:
+        """Takes what executes.
+
+        Args:
+            link: The link.
+            model: The initialized model.
+            instance: The name of the instance.
+            decoupled: The model's transaction policy.
+            begin: Called first on each further thread that executes for the model.
+        """
+        self._begin = begin
         self._link = link
         self._model = model
         self._decoupled = decoupled
@@ -76,5 +92,5 @@ class Executor:
         if self._coroutines is None:
             from alipes.worker.coroutines import Coroutines  # asyncio is slow to import, and few models need it
 
-            self._coroutines = Coroutines()
+            self._coroutines = Coroutines(self._begin)
         return self._coroutines

@@ -62,7 +62,8 @@ def test_an_unknown_backend_has_the_text_of_triton() -> None:
 
 
 def test_a_backend_that_is_not_offered_is_named() -> None:
-    message = "backend 'pytorch' is not offered by this release; offered: averager, onnxruntime, python, snapshotter"
+    message = "backend 'pytorch' is not offered by this release; offered: attached, averager, onnxruntime, python, "
+    message += "snapshotter"
     with pytest.raises(ModelLoadError, match=message):
         backend_of("pytorch")
 

@@ -35,12 +35,13 @@ class Framework:
     allows_pickles: bool
 
 
-def worker_setup(draft: Draft, file: Path | None = None, framework: Framework | None = None) -> dict[str, Any]:
+def worker_setup(draft: Draft, file: Path | str | None = None, framework: Framework | None = None) -> dict[str, Any]:
     """The document for one version; `model_config` is what the model finds in its arguments.
 
     Args:
         draft: The version.
-        file: The model file, absolute; the one that the configuration names where left out.
+        file: The model file, absolute, or what stands for it in log lines where there is none; the one that the
+            configuration names where left out.
         framework: What opens the model file; `None` where it is a Python model.
 
     Raises:
@@ -51,7 +52,7 @@ def worker_setup(draft: Draft, file: Path | None = None, framework: Framework | 
         "schema": SCHEMA,
         "model_name": config.name,
         "model_version": draft.version,
-        "model_file": str(file or draft.model_file()),
+        "model_file": str(draft.model_file() if file is None else file),
         "version_directory": str(draft.version_folder),
         "model_directory": str(draft.folder),
         "model_config": config_json(config),

@@ -8,7 +8,7 @@ from typing import Final
 from alipes.config.flags import Value
 from alipes.config.flags.flag import MAX_BYTES
 from alipes.config.nearest import nearest
-from alipes.config.settings.backends import BACKENDS, PYTHON
+from alipes.config.settings.backends import ATTACHED, BACKENDS, PYTHON
 from alipes.config.settings.observation import METRICS, TRACES
 from alipes.config.settings.setting import Setting
 from alipes.config.values import parse_value
@@ -44,7 +44,7 @@ _NOT_SCOPED: Final = {
     "<setting>=<value>",
 }
 
-SETTINGS: Final = (*_CACHE, *BACKENDS, *PYTHON, *METRICS, *TRACES)
+SETTINGS: Final = (*_CACHE, *BACKENDS, *PYTHON, *ATTACHED, *METRICS, *TRACES)
 """Every setting, in the order of the reference page."""
 
 

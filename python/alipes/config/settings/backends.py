@@ -1,4 +1,4 @@
-"""Settings of backends: those that all share, those of ONNX Runtime, and those of Python models."""
+"""Settings of backends: those that all share, those of ONNX Runtime, of Python models and of attached ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from alipes.config.flags.flag import MAX_BYTES
 from alipes.config.settings.setting import Setting
 
-__all__ = ["BACKENDS", "PYTHON"]
+__all__ = ["ATTACHED", "BACKENDS", "PYTHON"]
 
 _BACKEND: Final = "backend-config"
 _ORT: Final = "onnxruntime"
@@ -185,5 +185,18 @@ PYTHON: Final = (
         None,
         f"{_BATCH_HELP}, for Python models.",
         ignored="auto_complete_config says what a Python model takes",
+    ),
+)
+
+ATTACHED: Final = (
+    Setting(
+        _BACKEND,
+        "attached",
+        "socket",
+        "int",
+        None,
+        "Number of an inherited socket, over which the script that started the server takes the instances of its "
+        "models; `alipes.attached` sets it.",
+        option="worker.attached_socket",
     ),
 )

@@ -1,0 +1,130 @@
+"""What the server hands over for one instance, and the socket over which it does."""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Self
+
+from alipes.worker.setup import Setup, read_setup
+
+__all__ = ["Handover", "HandoverSocket"]
+
+_INSTANCE: Final = b"alipes-instance-1"
+"""What the packet with an instance says; the data plane writes the same (`driver-worker/handover.rs`)."""
+
+_DESCRIPTORS: Final = 5
+_MOST_DESCRIPTORS: Final = 16
+"""Room for more than are expected: what does not fit would be lost, and say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """An instance that the server wants served.
+
+    Attributes:
+        setup: Which one, of which model.
+        link: Descriptor of the link's memory.
+        requests: Descriptor of the memory with requests.
+        doorbell: The eventfd that wakes the server.
+        lifeline: The socket whose end is the end of the instance.
+    """
+
+    setup: Setup
+    link: int
+    requests: int
+    doorbell: int
+    lifeline: int
+
+    @classmethod
+    def of(cls, descriptors: Sequence[int]) -> Self:
+        """Takes descriptors over, in the order of the packet. Where that fails they are closed.
+
+        Raises:
+            ValueError: If they are not what this release hands over.
+        """
+        if len(descriptors) != _DESCRIPTORS:
+            _close(descriptors)
+            raise ValueError(f"the server handed {len(descriptors)} descriptors over, expected {_DESCRIPTORS}")
+        link, requests, setup, doorbell, lifeline = descriptors
+        try:
+            return cls(read_setup(setup), link, requests, doorbell, lifeline)
+        except BaseException:
+            _close((link, requests, doorbell, lifeline))
+            raise
+
+    def close(self) -> None:
+        """Closes what was not taken over: the server sees the instance end."""
+        _close((self.link, self.requests, self.doorbell, self.lifeline))
+
+
+class HandoverSocket:
+    """The two ends of the socket. The script keeps the server's end too, for a server that has to be started again.
+
+    A forked process has both closed: as long as it held the script's end, the server would not see the script end.
+    """
+
+    def __init__(self) -> None:
+        """Opens it."""
+        self._ours, self._servers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        _open.add(self)
+
+    @property
+    def descriptor(self) -> int:
+        """The number of the server's end."""
+        return self._servers.fileno()
+
+    def receive(self) -> Handover | None:
+        """The next instance that the server hands over; waits for it. ``None``: the socket was ended.
+
+        Raises:
+            OSError: If this process has no descriptor left; what came is closed, and the server sees that.
+            ValueError: If the server is of another release.
+        """
+        space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
+        text, carried, flags, _ = self._ours.recvmsg(len(_INSTANCE) + 1, space, socket.MSG_CMSG_CLOEXEC)
+        if not text:
+            return None
+        descriptors = array.array("i")
+        for level, kind, data in carried:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+        if flags & socket.MSG_CTRUNC:
+            _close(descriptors)
+            raise OSError("this process has no descriptor left for an instance: raise its limit (ulimit -n)")
+        if text != _INSTANCE:
+            _close(descriptors)
+            raise ValueError(f"the server handed over {text!r}, expected {_INSTANCE!r}")
+        return Handover.of(descriptors)
+
+    def end(self) -> None:
+        """Has `receive` return, now and later."""
+        with suppress(OSError):
+            self._ours.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Closes both ends."""
+        self._ours.close()
+        self._servers.close()
+
+
+def _close(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+_open: Final[weakref.WeakSet[HandoverSocket]] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    for one in tuple(_open):
+        one.close()
+
+
+os.register_at_fork(after_in_child=_close_in_child)

@@ -1,0 +1,1 @@
+"""Models whose instances are objects of the script that started the server."""
