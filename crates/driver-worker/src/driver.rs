@@ -95,6 +95,14 @@ impl Driver for Workers {
         self.is_up()
     }
 
+    fn failing_text(&self) -> &'static str {
+        if self.host.is_script() {
+            "the script that its instances are attached to is gone, or serves them no more"
+        } else {
+            "its worker processes could not be started again"
+        }
+    }
+
     fn ask_ready(&self) -> Option<Readiness> {
         checks::ask_all(self).map(|answer| Box::pin(answer) as Readiness)
     }

@@ -133,13 +133,14 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
     let process = worker.host.start(inherited).await?;
     let exit = watched(process.exit().try_clone_to_owned()?)?;
     let bell = watched(bell)?;
-    link.arm();
     worker.state.lock().link = Some(link);
     // The log's wish may have changed while nobody could reach the link.
     worker.pass_on_verbosity();
     let (warming, draining, fault, claims, leaving) = Default::default();
     let started = alipes_clock::now();
     let mut life = Life { worker, process, first, warming, draining, fault, claims, started, leaving };
+    // Arms the doorbell. A script may have said that the model is ready by now, for which nobody rang.
+    life.listen();
     let (mut ticks, mut looks) = (ticks_of(TICK), ticks_of(LOOK_INTERVAL));
     let mut tidy = true;
     let idle = time::sleep(IDLE);

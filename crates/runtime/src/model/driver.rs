@@ -86,6 +86,11 @@ pub trait Driver: Any + Send + Sync {
         true
     }
 
+    /// Why nothing executes where `ModelVersion::failing` says so, as the end of a sentence.
+    fn failing_text(&self) -> &'static str {
+        "its worker processes could not be started again"
+    }
+
     /// Asks the model itself whether it is ready; none where it does not take part.
     fn ask_ready(&self) -> Option<Readiness> {
         None

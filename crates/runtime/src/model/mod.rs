@@ -355,7 +355,7 @@ impl ModelVersion {
 
     /// The error while no worker can be started.
     pub fn failing_text(&self) -> String {
-        format!("Model '{}' is not ready: its worker processes could not be started again, see the log", self.name)
+        format!("Model '{}' is not ready: {}, see the log", self.name, self.driver.failing_text())
     }
 
     /// Kept by those whose end is the version's end as well.
