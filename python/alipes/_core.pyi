@@ -469,6 +469,19 @@ class WorkerLink:
             execute: Gives what the model returned; what it raises fails the requests.
             describe: The text of such an exception, after which nothing should hold it.
         """
+    def claim(self) -> list[InferenceRequest] | None:
+        """Claims the requests of one execution, which `answer` or `answer_failure` ends; for a thread of a script.
+
+        Returns:
+            The requests; ``None`` when the server asks the worker to leave.
+        """
+    def answer(self, returned: list[object]) -> None:
+        """Answers what was claimed with the one element of a list, which is taken out: what the model returned.
+
+        As with `serve`, nothing should hold requests or responses when this is called.
+        """
+    def answer_failure(self, text: str) -> None:
+        """Answers what was claimed with the text of an exception."""
     def fail(self, requests: list[InferenceRequest], message: str) -> None:
         """Fails those of the requests that are not answered yet, after the `execute` for them has returned.
 

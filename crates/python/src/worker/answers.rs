@@ -32,15 +32,19 @@ type Drafts = Vec<Option<Draft>>;
 
 /// Answers a batch with what `execute` returned, or with the text of its failure.
 ///
-/// `requests` and the returned object are dropped on the way, so that inputs which nobody else kept are free when the
+/// `requests`, where they are still there, and the returned object are dropped on the way, so that inputs which nobody else kept are free when the
 /// answers are sent: outputs that lie in them need no copy then.
 pub fn settle(
     py: Python<'_>,
     link: &Link,
     batch: Batch,
-    requests: Bound<'_, PyList>,
+    requests: Option<Bound<'_, PyList>>,
     returned: Result<Bound<'_, PyAny>, String>,
 ) {
+    // A process that was forked in the execution, and came back from it: its parent answers.
+    if link.is_forked() {
+        return;
+    }
     let ended_ns = monotonic_ns();
     link.set_parent(0);
     let drafts = returned.and_then(|value| check(link, &value, &batch.replies));

@@ -4,6 +4,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use alipes_link::{Claimed, LogLine, OutMessage, monotonic_ns};
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -14,13 +15,15 @@ use super::claim_pace::ClaimPace;
 use super::link::{self, Declaration, Link, Stage};
 use super::missing_response::failure;
 use super::request::InferenceRequest;
-use super::{arrays, calls, lifeline};
+use super::{arrays, calls, fork, lifeline};
 use crate::detached::detached;
 
 /// The process's link to its server.
 #[pyclass(frozen, module = "alipes._core")]
 pub struct WorkerLink {
     link: Arc<Link>,
+    /// What `claim` gave and `answer` has not answered yet.
+    claimed: Mutex<Option<Batch>>,
 }
 
 #[pymethods]
@@ -40,7 +43,7 @@ impl WorkerLink {
         arrays::prepare(py)?;
         let link = Link::open(py, [link_fd, requests_fd, doorbell_fd], declaration, lifeline_fd)?;
         lifeline::watch(&link)?;
-        Ok(WorkerLink { link })
+        Ok(WorkerLink { link, claimed: Mutex::default() })
     }
 
     /// The model is initialized: requests may come, and models may be called.
@@ -84,16 +87,40 @@ impl WorkerLink {
         let mut pace =
             (declaration.endpoint && declaration.max_rows == 0 && !declaration.decoupled).then(ClaimPace::new);
         while let Some((batch, requests)) =
-            self.claim(py, pace.as_ref().map_or(declaration.max_rows, ClaimPace::requests))?
+            self.next(py, pace.as_ref().map_or(declaration.max_rows, ClaimPace::requests))?
         {
             let (count, began_ns) = (batch.replies.len(), batch.began_ns);
             let returned = execute.call1((&requests,)).map_err(|error| text(describe, error));
             if let Some(pace) = &mut pace {
                 pace.note(count, monotonic_ns().saturating_sub(began_ns));
             }
-            answers::settle(py, &self.link, batch, requests, returned);
+            answers::settle(py, &self.link, batch, Some(requests), returned);
         }
         Ok(())
+    }
+
+    /// Claims requests for an execution, which `answer` or `answer_failure` ends. `None`: the server asks the worker to
+    /// leave.
+    ///
+    /// For a thread of a script, where the model's code must not run below `serve`: Python ends the threads that are
+    /// left at its end by unwinding their stacks, and may not unwind this one's.
+    fn claim<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let Some((batch, requests)) = self.next(py, self.link.declaration.max_rows)? else { return Ok(None) };
+        *self.claimed.lock() = Some(batch);
+        Ok(Some(requests))
+    }
+
+    /// Answers what was claimed with what the model returned: the one element of the list, which is empty afterwards.
+    fn answer(&self, py: Python<'_>, returned: &Bound<'_, PyList>) -> PyResult<()> {
+        let value = returned.get_item(0)?;
+        returned.del_slice(0, 1)?;
+        self.settle(py, Ok(value));
+        Ok(())
+    }
+
+    /// Answers what was claimed with the text of an exception.
+    fn answer_failure(&self, py: Python<'_>, text: String) {
+        self.settle(py, Err(text));
     }
 
     /// Fails those of the requests that are not answered yet, after their execution has ended.
@@ -127,12 +154,24 @@ impl WorkerLink {
 }
 
 impl WorkerLink {
+    fn settle(&self, py: Python<'_>, returned: Result<Bound<'_, PyAny>, String>) {
+        // Taken first: the lock is not held while Python may run.
+        let claimed = self.claimed.lock().take();
+        if let Some(batch) = claimed {
+            answers::settle(py, &self.link, batch, None, returned);
+        }
+    }
+
     fn send(&self, py: Python<'_>, message: &OutMessage<'_>) -> PyResult<()> {
         self.link.send(py, message, 0).map_err(PyOSError::new_err)
     }
 
     /// The next requests; blocks without the interpreter. `None`: the server asks the worker to leave.
-    fn claim<'py>(&self, py: Python<'py>, max_rows: u32) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
+    fn next<'py>(&self, py: Python<'py>, max_rows: u32) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
+        // A process that was forked in an execution, and came back from it, would take its parent's requests.
+        if self.link.is_forked() {
+            return Err(PyOSError::new_err(fork::NOT_OURS));
+        }
         let (claimed, requests) = detached(py, || {
             let mut requests = Vec::new();
             Ok((self.link.end.claim(max_rows, &mut requests), requests))
