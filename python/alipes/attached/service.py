@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Final
 
 from alipes._core import WorkerLink
@@ -16,6 +18,8 @@ from alipes.worker.setup import Setup
 __all__ = ["open_link", "refuse", "serve"]
 
 _ERROR: Final = 0  # level of a log line
+
+_CAME_BACK: Final = "alipes: a process that was forked by an attached model came back from the model: it ends here\n"
 
 
 def open_link(handover: Handover) -> WorkerLink:
@@ -38,17 +42,20 @@ def refuse(link: WorkerLink, text: str) -> None:
 
 def serve(link: WorkerLink, setup: Setup, live: LiveInstance) -> None:
     """Serves an instance until the server asks it to leave, or is gone; on the thread that is the instance's."""
+    owner = os.getpid()
     _begin(link)
+    executor = Executor(link, live, setup.instance.name, setup.decoupled, lambda: _begin(link))
     try:
-        try:
-            live.initialize(setup.arguments())
-        except BaseException as error:
-            link.failed(describe(error))
-            forget(error)
+        if not _initialize(link, setup, live):
             return
-        _serve(link, setup, live)
+        try:
+            _serve(link, setup, live, executor)
+        finally:
+            _leave_if_forked(owner)
+            _finish(link, setup, executor)
         link.finalized()
     finally:
+        _leave_if_forked(owner)
         current.bind(None)
         link.close()
 
@@ -59,19 +66,55 @@ def _begin(link: WorkerLink) -> None:
     current.bind(link)
 
 
-def _serve(link: WorkerLink, setup: Setup, live: LiveInstance) -> None:
-    executor = Executor(link, live, setup.instance.name, setup.decoupled, lambda: _begin(link))
+def _leave_if_forked(owner: int) -> None:
+    """Ends a process that was forked from the one that serves: what follows is its parent's to do."""
+    if os.getpid() != owner:
+        sys.stderr.write(_CAME_BACK)
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def _initialize(link: WorkerLink, setup: Setup, live: LiveInstance) -> bool:
+    """Whether the object could be initialized; the server is told why not."""
     try:
-        readiness = Readiness.of(link, live, executor, setup.model_file)
-        link.ready(readiness is not None)
-        if readiness is not None:
-            readiness.start()
-        link.serve(executor.execute, executor.describe)
-        if readiness is not None:
-            readiness.end()
-    finally:
+        live.initialize(setup.arguments())
+    except BaseException as error:
+        link.failed(describe(error))
+        forget(error)
+        return False
+    return True
+
+
+def _serve(link: WorkerLink, setup: Setup, live: LiveInstance, executor: Executor) -> None:
+    readiness = Readiness.of(link, live, executor, setup.model_file)
+    link.ready(readiness is not None)
+    if readiness is not None:
+        readiness.start()
+    _execute(link, executor)
+    if readiness is not None:
+        readiness.end()
+
+
+def _execute(link: WorkerLink, executor: Executor) -> None:
+    """Executes until the server asks the worker to leave. Unlike in `WorkerLink.serve`, all frames are of Python.
+
+    A callable that does not return keeps its thread to the end of the interpreter, which may only then end the thread.
+    """
+    while (requests := link.claim()) is not None:
         try:
-            executor.finish()
+            returned = [executor.execute(requests)]
         except BaseException as error:
-            text = f"finalize of model '{setup.model_name}' failed: {describe(error)}"
-            link.log(_ERROR, setup.model_file, 0, text)
+            del requests
+            link.answer_failure(executor.describe(error))
+        else:
+            del requests
+            link.answer(returned)
+
+
+def _finish(link: WorkerLink, setup: Setup, executor: Executor) -> None:
+    """Lets the object finalize."""
+    try:
+        executor.finish()
+    except BaseException as error:
+        text = f"finalize of model '{setup.model_name}' failed: {describe(error)}"
+        link.log(_ERROR, setup.model_file, 0, text)
