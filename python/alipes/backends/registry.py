@@ -11,6 +11,7 @@ from alipes.backends.attached.backend import AttachedBackend
 from alipes.backends.base import Backend
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 from alipes.backends.python.backend import PythonBackend
+from alipes.backends.pytorch.backend import PytorchBackend
 from alipes.backends.streaming.averager import AveragerBackend
 from alipes.backends.streaming.snapshotter import SnapshotterBackend
 from alipes.errors import ModelLoadError
@@ -25,12 +26,13 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
         "averager": AveragerBackend,
         "onnxruntime": OnnxruntimeBackend,
         "python": PythonBackend,
+        "pytorch": PytorchBackend,
         "snapshotter": SnapshotterBackend,
     }
 )
 
 # Names that Triton users know and that this release cannot run: they are no misspelt names.
-NOT_OFFERED = frozenset(("dali", "fil", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
+NOT_OFFERED = frozenset(("dali", "fil", "openvino", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
 
 NOT_OFFERED_WORDS: Final = "is not offered by this release"
 """What the failure of such a model says of its backend."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from alipes.worker.failure import describe
 from alipes.worker.sources import import_file, import_package, open_folder
 
-__all__ = ["LoadError", "load_class", "require_numpy", "start_model"]
+__all__ = ["LoadError", "load_class", "load_module", "require_numpy", "start_model"]
 
 _CLASS: Final = "TritonPythonModel"
 
@@ -42,23 +43,32 @@ def require_numpy(model_name: str) -> None:
         raise LoadError(describe(error)) from error
 
 
-def load_class(file: Path, version_directory: Path) -> Any:
-    """Imports a model file and gives its class.
+def load_module(file: Path, version_directory: Path) -> ModuleType:
+    """Imports a model file.
 
     Args:
         file: The file.
         version_directory: The folder of the version; the file is usually in it.
 
     Raises:
-        LoadError: If the file cannot be imported or has no such class.
+        LoadError: If the file cannot be imported.
     """
     model_directory = version_directory.parent
     open_folder(model_directory)
     sys.path += [str(version_directory), str(model_directory)]
     try:
-        module = import_file(file, import_package(version_directory))
+        return import_file(file, import_package(version_directory))
     except BaseException as error:
         raise LoadError(describe(error)) from error
+
+
+def load_class(file: Path, version_directory: Path) -> Any:
+    """Imports a model file and gives its class.
+
+    Raises:
+        LoadError: If the file cannot be imported or has no such class.
+    """
+    module = load_module(file, version_directory)
     if not hasattr(module, _CLASS):
         raise LoadError(f"Python model file {file} does not define a class `{_CLASS}`.")
     return getattr(module, _CLASS)

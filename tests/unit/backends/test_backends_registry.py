@@ -63,10 +63,10 @@ def test_another_package_brings_a_backend(install: Install) -> None:
 
 
 def test_a_package_may_bring_what_this_release_does_not_offer(install: Install) -> None:
-    assert "not offered by this release" in refusal("pytorch")
+    assert "not offered by this release" in refusal("vllm")
     entry_points.cache_clear()
-    install("alipes-torch", "pytorch", "torch_backend:Mine")
-    assert backend_of("pytorch").__module__ == "torch_backend"
+    install("alipes-vllm", "vllm", "vllm_backend:Mine")
+    assert backend_of("vllm").__module__ == "vllm_backend"
 
 
 def test_no_package_takes_the_name_of_one_of_ours(install: Install) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from alipes.backends.onnxruntime.library import find_library, silence_telemetry
-from alipes.backends.registry import backend_of
+from alipes.backends.registry import OFFERED, backend_of
 from alipes.errors import ModelLoadError
 
 
@@ -62,10 +62,9 @@ def test_an_unknown_backend_has_the_text_of_triton() -> None:
 
 
 def test_a_backend_that_is_not_offered_is_named() -> None:
-    message = "backend 'pytorch' is not offered by this release; offered: attached, averager, onnxruntime, python, "
-    message += "snapshotter"
+    message = f"backend 'vllm' is not offered by this release; offered: {', '.join(sorted(OFFERED))}"
     with pytest.raises(ModelLoadError, match=message):
-        backend_of("pytorch")
+        backend_of("vllm")
 
 
 @pytest.mark.parametrize(("paths", "then"), [(None, "1"), ("0", "0")])

@@ -51,9 +51,13 @@ def check_max_batch_size(config: ModelConfig) -> None:
 
 
 def check_runtime(config: ModelConfig, folder: Path, version: int) -> None:
-    """The library that is named, if any, is the one that Triton would take unasked; there is no other."""
+    """The library that is named, if any, is the one that Triton would take unasked; there is no other.
+
+    A model of PyTorch may name `model.py`, which makes its module.
+    """
     wanted = config.runtime
-    if wanted and wanted != f"libtriton_{config.backend}.so":
+    known = (f"libtriton_{config.backend}.so", *(("model.py",) if config.backend == "pytorch" else ()))
+    if wanted and wanted not in known:
         raise ConfigError(
             f"unable to find backend library '{wanted}' for model '{config.name}', searched: "
             f"'{folder / str(version)}' '{folder}' ",

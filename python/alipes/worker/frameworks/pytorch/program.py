@@ -1,0 +1,132 @@
+"""Opens a model of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import torch
+
+from alipes.signature import ANY, Port, Signature
+from alipes.worker.frameworks.check import v2_name
+from alipes.worker.frameworks.opened import Opening, reading
+from alipes.worker.frameworks.pytorch.archive import FileKind, kind_of
+from alipes.worker.frameworks.pytorch.binding import bind_inputs, bind_outputs
+from alipes.worker.frameworks.pytorch.exported import open_compiled, open_exported
+from alipes.worker.frameworks.pytorch.factory import open_factory
+from alipes.worker.frameworks.pytorch.module import TORCH_TYPES, Binding, TorchModel
+from alipes.worker.frameworks.pytorch.opened import OpenedFile
+from alipes.worker.frameworks.pytorch.probe import batch_of, probe
+from alipes.worker.frameworks.pytorch.script import open_script
+from alipes.worker.frameworks.pytorch.settings import apply, read_settings
+
+__all__ = ["open_model"]
+
+_OPEN: Final[Mapping[FileKind, Callable[[Opening], OpenedFile]]] = MappingProxyType(
+    {
+        FileKind.SCRIPT: open_script,
+        FileKind.EXPORTED: open_exported,
+        FileKind.COMPILED: open_compiled,
+        FileKind.WEIGHTS: open_factory,
+        FileKind.SAFETENSORS: open_factory,
+        FileKind.CODE: open_factory,
+    }
+)
+
+
+def open_model(opening: Opening) -> TorchModel:
+    """Opens a model, whatever kind of file it is.
+
+    Raises:
+        LoadError: If the file cannot be read, or does not fit the configuration.
+    """
+    settings = read_settings(opening)
+    apply(opening)
+    if opening.file.is_dir():
+        raise opening.refuse(
+            "it is a folder, expected a file that torch.jit.save, torch.export.save or torch.save wrote"
+        )
+    with reading(opening):
+        kind = kind_of(opening.file)
+    if kind is FileKind.UNKNOWN:
+        raise opening.refuse(
+            "it is no whole file of PyTorch: expected what torch.jit.save, torch.export.save or torch.save wrote; copy "
+            "or export the model again"
+        )
+    file = _OPEN[kind](opening)
+    names = {side: [tensor["name"] for tensor in opening.config.get(side, ())] for side in ("input", "output")}
+    signature = file.signature
+    if not (names["input"] and names["output"]):
+        signature = signature or _found_out(opening, file)
+        names["input"] = names["input"] or [port.name for port in signature.inputs]
+        names["output"] = names["output"] or [port.name for port in signature.outputs]
+    inputs = bind_inputs(opening, names["input"], file.arguments)
+    outputs = bind_outputs(opening, names["output"], file.results)
+    signature = signature if file.signature is None else file.named(inputs, outputs)
+    datatypes = {tensor["name"]: v2_name(tensor["data_type"]) for tensor in opening.config.get("output", ())}
+    _check_datatypes(opening, datatypes, signature)
+    _check_batch(opening, signature)
+    module = file.module
+    if settings.compile is not None:
+        module = torch.compile(module, **settings.compile)
+    binding = Binding(inputs, outputs, datatypes)
+    return TorchModel(module, binding, settings, device=opening.device, signature=signature)
+
+
+def _found_out(opening: Opening, file: OpenedFile) -> Signature:
+    """Inputs and outputs of a file that does not say all of them.
+
+    Raises:
+        LoadError: If they cannot be found out.
+    """
+    listed = opening.config.get("input", ())
+    if listed:
+        batches = opening.config.get("max_batch_size", 0) > 0
+        ports = [_port(tensor, batches) for tensor in listed]
+        if not batches:
+            raise opening.refuse("the configuration lists inputs and no outputs: list these, too")
+        binding = bind_inputs(opening, [port.name for port in ports], file.arguments)
+    elif file.examples:
+        binding = bind_inputs(opening, [port.name for port in file.examples], file.arguments)
+        _check_datatypes(opening, {}, Signature(file.examples, ()))
+        ports = list(batch_of(file.module, file.examples, binding))
+    else:
+        raise opening.refuse(
+            f"the file does not say which datatypes and shapes the model has; list input and output in config.pbtxt, "
+            f"each with name, data_type and dims: the arguments of its forward are {_listed(file.arguments.names)}"
+        )
+    return probe(opening, file.module, ports, binding)
+
+
+def _port(tensor: Mapping[str, Any], batches: bool) -> Port:
+    dims = [int(size) for size in tensor.get("reshape", {}).get("shape", tensor.get("dims", ()))]
+    return Port(tensor["name"], v2_name(tensor["data_type"]), tuple([ANY, *dims] if batches else dims))
+
+
+def _check_datatypes(opening: Opening, outputs: Mapping[str, str], signature: Signature | None) -> None:
+    """Every datatype is one that arrays have, too."""
+    listed = {tensor["name"]: v2_name(tensor["data_type"]) for tensor in opening.config.get("input", ())}
+    known = {port.name: port.datatype for port in (*signature.inputs, *signature.outputs)} if signature else {}
+    for name, datatype in {**known, **listed, **outputs}.items():
+        if datatype not in TORCH_TYPES and datatype != "BYTES":
+            raise opening.refuse(
+                f"tensor '{name}' is {datatype}, which requests cannot carry here: take and give FP32, and convert in "
+                "forward"
+            )
+
+
+def _check_batch(opening: Opening, signature: Signature | None) -> None:
+    """A configuration for batches has a file whose first axes are open."""
+    if signature is None or opening.config.get("max_batch_size", 0) <= 0:
+        return
+    fixed = [port for port in (*signature.inputs, *signature.outputs) if port.shape and port.shape[0] != ANY]
+    if fixed:
+        raise opening.refuse(
+            f"max_batch_size is {opening.config['max_batch_size']}, and axis 0 of '{fixed[0].name}' has the fixed size "
+            f"{fixed[0].shape[0]}: export it with dynamic_shapes, or set max_batch_size to 0 and list that axis in dims"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "not known"

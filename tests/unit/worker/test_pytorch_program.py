@@ -1,0 +1,373 @@
+"""What the program for PyTorch makes of files: the module's own numbers, or one error that says what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alipes.config.pbtxt import parse_pbtxt
+from alipes.config.render import config_json
+from alipes.signature import Port
+from alipes.worker.frameworks.opened import Opening
+from alipes.worker.loading import LoadError
+
+torch = pytest.importorskip("torch", reason="models of PyTorch need PyTorch")
+
+from alipes.worker.frameworks.pytorch.program import open_model  # noqa: E402
+from support.torch_models import (  # noqa: E402
+    FACTORY,
+    LINEAR,
+    Entries,
+    Texts,
+    Two,
+    add,
+    linear,
+    ports,
+    save_exported,
+    save_script,
+    to_file,
+    weights,
+)
+
+pytestmark = [pytest.mark.extra("torch"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+ROWS = np.array([[1, 2, 3], [-1, 0.5, 4]], "f4")
+BATCHED = "max_batch_size: 8\n"
+X_TO_Y = ports({"input": "FP32 3"}, {"y": "FP32 2"})
+CLASS = (
+    "import torch\nclass Net(torch.nn.Sequential):\n"
+    "    def __init__(self):\n        super().__init__(torch.nn.Linear(3, 2), torch.nn.ReLU())\n"
+)
+Save = Callable[[Path], object]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Callable[..., Any]:
+    """Opens a model: ``opened(save, config)``."""
+
+    def open_it(save: Save, config: str = "", *, allows_pickles: bool = False, named: str = "") -> Any:
+        folder = add(tmp_path, "m", save)
+        file = folder / named if named else next(one for one in sorted(folder.iterdir(), reverse=True))
+        made = json.loads(config_json(parse_pbtxt(config, tmp_path)))
+        return open_model(Opening("m", file, made, allows_pickles=allows_pickles))
+
+    return open_it
+
+
+def expected(rows: np.ndarray = ROWS) -> Any:
+    with torch.no_grad():
+        return linear()(torch.from_numpy(rows)).numpy()
+
+
+SCRIPT, TRACED = save_script(linear()), save_script(linear(), torch.zeros(2, 3))
+EXPORTED = save_exported(linear(), torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("save", "config", "x", "y"),
+    [
+        (SCRIPT, BATCHED + LINEAR, "INPUT__0", "OUTPUT__0"),
+        (SCRIPT, ports({"input": "FP32 -1,3"}, {"y": "FP32 -1,2"}), "input", "y"),
+        (EXPORTED, BATCHED + X_TO_Y, "input", "y"),
+        (EXPORTED, BATCHED + ports({"X": "FP32 3"}, {"Y": "FP32 2"}), "X", "Y"),
+        (weights(), BATCHED + X_TO_Y, "input", "y"),
+        (weights(name="model.pt"), BATCHED + X_TO_Y, "input", "y"),
+        (weights(CLASS), BATCHED + X_TO_Y, "input", "y"),
+    ],
+    ids=["script", "script-single", "exported", "exported-renamed", "safetensors", "state-dict", "class"],
+)
+def test_answers_are_the_modules_bits(opened: Any, save: Save, config: str, x: str, y: str) -> None:
+    model = opened(save, config)
+    for _ in range(3):  # the first batch is run on copies, and the executor of TorchScript profiles two
+        assert np.array_equal(model.run({x: ROWS})[y], expected())
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model.pt"])
+def test_code_that_is_named_finds_the_weights_beside_it(opened: Any, name: str) -> None:
+    model = opened(weights(name=name), BATCHED + X_TO_Y, named="model.py")
+    assert np.array_equal(model.run({"input": ROWS})["y"], expected())
+
+
+def test_weights_of_a_trainers_checkpoint_are_found(opened: Any) -> None:
+    def save(folder: Path) -> None:
+        (folder / "model.py").write_text(FACTORY)
+        torch.save({"epoch": 3, "state_dict": linear().state_dict()}, folder / "model.pt")
+
+    assert np.array_equal(opened(save, BATCHED + X_TO_Y, named="model.pt").run({"input": ROWS})["y"], expected())
+
+
+def test_a_factory_may_need_no_weights(opened: Any) -> None:
+    source = FACTORY.replace("    return", "    torch.manual_seed(0)\n    return")
+    model = opened(weights(source, ""), BATCHED + X_TO_Y)
+    assert np.array_equal(model.run({"input": ROWS})["y"], expected())
+
+
+def test_a_pickled_module_is_served_where_it_is_allowed(opened: Any) -> None:
+    save = to_file("model.pt", lambda path: torch.save(linear(), path))
+    model = opened(save, BATCHED + LINEAR, allows_pickles=True)
+    assert np.array_equal(model.run({"INPUT__0": ROWS})["OUTPUT__0"], expected())
+
+
+@pytest.mark.parametrize(
+    ("save", "config", "inputs", "outputs"),
+    [
+        (TRACED, "", [Port("input", "FP32", (-1, 3))], [Port("OUTPUT__0", "FP32", (-1, 2))]),
+        (EXPORTED, "", [Port("input", "FP32", (-1, 3))], [Port("output_0", "FP32", (-1, 2))]),
+        (
+            save_exported(linear(), torch.zeros(2, 3), dynamic=False),
+            "",
+            [Port("input", "FP32", (2, 3))],
+            [Port("output_0", "FP32", (2, 2))],
+        ),
+        (
+            SCRIPT,
+            BATCHED + ports({"input": "FP32 3"}, {}),
+            [Port("input", "FP32", (-1, 3))],
+            [Port("OUTPUT__0", "FP32", (-1, 2))],
+        ),
+        (
+            save_script(torch.nn.Flatten(0), torch.zeros(2, 3)),
+            "",
+            [Port("input", "FP32", (2, 3))],
+            [Port("OUTPUT__0", "FP32", (6,))],
+        ),
+        (
+            save_script(Two(), torch.zeros(2, 3), torch.ones(2, 3)),
+            "",
+            [Port("left", "FP32", (-1, 3)), Port("right", "FP32", (-1, 3))],
+            [Port("OUTPUT__0", "FP32", (-1, 3)), Port("OUTPUT__1", "INT64", (-1, 1))],
+        ),
+        (
+            save_script(torch.nn.Embedding(5, 4), torch.ones(2, 7, dtype=torch.int64)),
+            "",
+            [Port("input", "INT64", (-1, 7))],
+            [Port("OUTPUT__0", "FP32", (-1, 7, 4))],
+        ),
+        (
+            save_script(torch.nn.Conv1d(2, 1, 5)),
+            BATCHED + ports({"input": "FP32 2,-1"}, {}),
+            [Port("input", "FP32", (-1, 2, -1))],
+            [Port("OUTPUT__0", "FP32", (-1, 1, -1))],
+        ),
+    ],
+    ids=["traced", "exported", "fixed", "half", "no-batch", "several", "whole-numbers", "open-axis"],
+)
+def test_files_say_what_they_know_of_tensors(
+    opened: Any, save: Save, config: str, inputs: list[Port], outputs: list[Port]
+) -> None:
+    signature = opened(save, config).signature
+    assert (list(signature.inputs), list(signature.outputs)) == (inputs, outputs)
+
+
+@pytest.mark.parametrize("save", [save_script(Two()), save_exported(Two(), torch.zeros(2, 3), torch.zeros(2, 3))])
+@pytest.mark.parametrize(("left", "right"), [("left", "right"), ("I__0", "I__1"), ("a", "b")])
+def test_inputs_are_arguments_by_name_number_or_order(opened: Any, save: Save, left: str, right: str) -> None:
+    names = (left, right) if left == "a" else (right, left)
+    tensors = ports(dict.fromkeys(names, "FP32 3"), {"y": "FP32 3", "more": "INT64 1"})
+    answer = opened(save, BATCHED + tensors).run({right: ROWS[:, ::-1].copy(), left: ROWS})
+    assert np.array_equal(answer["y"], 2 * ROWS - ROWS[:, ::-1])
+    assert np.array_equal(answer["more"], (ROWS[:, ::-1] < ROWS).sum(1, keepdims=True))
+
+
+def test_an_optional_input_leaves_the_default_of_its_argument(opened: Any) -> None:
+    tensors = ports({"right": "FP32 3 optional: true", "left": "FP32 3"}, {"y": "FP32 3"})
+    model = opened(save_script(Two()), BATCHED + tensors)
+    assert np.array_equal(model.run({"left": ROWS})["y"], 2 * ROWS)
+
+
+def test_an_output_is_found_by_its_number(opened: Any) -> None:
+    model = opened(save_script(Two()), BATCHED + ports({"left": "FP32 3"}, {"OUTPUT__1": "INT64 1"}))
+    assert np.array_equal(model.run({"left": ROWS})["OUTPUT__1"], (ROWS > 0).sum(1, keepdims=True))
+
+
+def test_texts_go_in_and_out(opened: Any) -> None:
+    model = opened(save_script(Texts()), ports({"words": "STRING -1"}, {"n": "INT64 -1", "t": "STRING -1"}))
+    words = np.array([b"one", "zw\u00f6lf".encode(), b""], object)
+    answer = model.run({"words": words})
+    assert answer["n"].tolist() == [3, 6, 0]
+    assert answer["t"].tolist() == words.tolist()
+
+
+def test_a_dictionary_goes_in_and_out(opened: Any) -> None:
+    tensors = ports({"a": "FP32 3", "b": "FP32 3"}, {"difference": "FP32 3", "sum": "FP32 3"})
+    answer = opened(save_script(Entries()), BATCHED + tensors).run({"a": ROWS, "b": ROWS[::-1].copy()})
+    assert np.array_equal(answer["sum"], ROWS + ROWS[::-1])
+    assert np.array_equal(answer["difference"], ROWS - ROWS[::-1])
+
+
+def test_a_module_that_works_in_place_leaves_requests_alone(opened: Any) -> None:
+    inplace = save_script(torch.nn.ReLU(inplace=True))
+    model = opened(inplace, BATCHED + ports({"input": "FP32 3"}, {"y": "FP32 3"}))
+    for _ in range(3):
+        rows = ROWS.copy()
+        assert np.array_equal(model.run({"input": rows})["y"], np.maximum(ROWS, 0))
+        assert np.array_equal(rows, ROWS)
+
+
+def test_views_of_requests_go_in_after_the_first_batch(opened: Any) -> None:
+    tensors = ports({"input": "FP32 3"}, {"y": "FP32 3"})
+    model = opened(save_script(torch.nn.Identity()), BATCHED + tensors)
+    first, second = (model.run({"input": ROWS})["y"] for _ in range(2))
+    assert not np.shares_memory(first, ROWS)
+    assert np.shares_memory(second, ROWS)
+
+
+def test_a_result_of_another_datatype_is_an_error(opened: Any) -> None:
+    double = LINEAR.replace('"OUTPUT__0" data_type: TYPE_FP32', '"OUTPUT__0" data_type: TYPE_FP64')
+    model = opened(SCRIPT, BATCHED + double)
+    with pytest.raises(ValueError, match="output 'OUTPUT__0' of the model is FP32, its configuration says FP64"):
+        model.run({"INPUT__0": ROWS})
+
+
+@pytest.mark.parametrize(
+    "key", ["INFERENCE_MODE", "DISABLE_OPTIMIZED_EXECUTION", "ENABLE_TENSOR_FUSER", "ENABLE_JIT_PROFILING"]
+)
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_parameters_leave_the_numbers_as_they_are(opened: Any, key: str, value: str) -> None:
+    model = opened(SCRIPT, BATCHED + LINEAR + parameter(key, value))
+    for _ in range(3):
+        assert np.array_equal(model.run({"INPUT__0": ROWS})["OUTPUT__0"], expected())
+
+
+def test_threads_are_the_parameters_then_the_instances_share(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    try:
+        opened(SCRIPT, BATCHED + LINEAR)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def parameter(key: str, value: str) -> str:
+    return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+
+
+def cut(save: Save, by: int = 200) -> Save:
+    def write(folder: Path) -> None:
+        save(folder)
+        for file in folder.glob("model.*"):
+            file.write_bytes(file.read_bytes()[:-by])
+
+    return write
+
+
+def newer(folder: Path) -> None:
+    """TorchScript of a format that is yet to come."""
+    import zipfile
+
+    SCRIPT(folder)
+    with zipfile.ZipFile(folder / "model.pt") as old:
+        records = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(folder / "model.pt", "w") as made:
+        for name, content in records.items():
+            made.writestr(name, b"999\n" if name.endswith("/version") else content)
+
+
+class Opens:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+PICKLED = to_file("model.pt", lambda path: torch.save(linear(), path))
+LONELY = to_file("model.pt", lambda path: torch.save(linear().state_dict(), path))
+
+
+SOURCES = {
+    "def make():\n    raise ValueError('no such size')\n": "model.py cannot make the module: ValueError: no such size",
+    "def make():\n    return 7\n": "make() of model.py gave a int, expected a torch.nn.Module",
+    "import torch\n": "has no function make(), and no class derived from torch.nn.Module",
+    f"{CLASS}class Other(Net):\n    pass\n": "has no function make(), and 2 classes (Net, Other)",
+    "import nowhere_to_be_found\n": "No module named 'nowhere_to_be_found'",
+    FACTORY.replace("(3, 2)", "(4, 2)"): "model.safetensors does not fit the module that model.py makes",
+}
+
+
+@pytest.mark.parametrize(("source", "words"), SOURCES.items())
+def test_a_factory_that_makes_no_such_module_says_why(opened: Any, source: str, words: str) -> None:
+    with pytest.raises(LoadError) as caught:
+        opened(weights(source), BATCHED + LINEAR)
+    assert words in str(caught.value)
+
+
+NONE = to_file("model.pt", lambda path: Path(path).write_text("none"))
+FOLDER = to_file("model.pt", lambda path: Path(path).mkdir())
+FIXED = save_exported(linear(), torch.zeros(2, 3), dynamic=False)
+FILES = {
+    "pickled": (PICKLED, "start the server with --allow-pickles=m"),
+    "cut-script": (cut(SCRIPT), "it is no whole file of PyTorch"),
+    "cut-export": (cut(EXPORTED), "the framework cannot read it (RuntimeError: PytorchStreamReader failed"),
+    "cut-safetensors": (cut(weights(), 10), "the framework cannot read it (SafetensorError"),
+    "newer": (newer, "999"),
+    "text": (NONE, "it is no whole file of PyTorch"),
+    "folder": (FOLDER, "it is a folder, expected a file"),
+    "lonely": (LONELY, "it holds weights alone: put a model.py beside it"),
+    "fixed": (FIXED, "axis 0 of 'INPUT__0' has the fixed size 2"),
+}
+
+
+@pytest.mark.parametrize(("save", "words"), FILES.values(), ids=FILES)
+def test_a_file_that_cannot_be_opened_says_why(opened: Any, save: Save, words: str) -> None:
+    with pytest.raises(LoadError) as caught:
+        opened(save, BATCHED + LINEAR)
+    assert words in str(caught.value)
+
+
+CONFIGS = {
+    "": "each with name, data_type and dims: the arguments of its forward are input",
+    ports({"input": "FP32 -1,3"}, {}): "lists inputs and no outputs: list these, too",
+    BATCHED + ports({"input": "FP32 4"}, {}): "on zeros the model raises RuntimeError",
+    LINEAR + ports({"INPUT__1": "FP32 3"}, {}): "has 2 inputs (INPUT__0, INPUT__1), the model's forward takes 1: input",
+    LINEAR.replace("OUTPUT__0", "OUTPUT__1"): "has output 'OUTPUT__1', the model's forward gives 1 result",
+    LINEAR.replace("FP32", "BF16"): "is BF16, which requests cannot carry here",
+}
+
+
+@pytest.mark.parametrize(("config", "words"), CONFIGS.items())
+def test_a_configuration_that_does_not_fit_says_why(opened: Any, config: str, words: str) -> None:
+    with pytest.raises(LoadError) as caught:
+        opened(SCRIPT, config)
+    assert words in str(caught.value)
+
+
+def test_an_argument_without_an_input_is_named(opened: Any) -> None:
+    with pytest.raises(LoadError, match="the model's forward needs 'input2'"):
+        opened(save_script(torch.nn.Bilinear(3, 3, 2)), BATCHED + LINEAR)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("INFERENCE_MODE", "maybe", "INFERENCE_MODE of model 'm' must be true or false, got 'maybe'"),
+        ("INTRA_OP_THREAD_COUNT", "none", "INTRA_OP_THREAD_COUNT of model 'm' must be a number"),
+        ("TORCH_COMPILE_OPTIONAL_PARAMETERS", "[]", "must be a JSON object with what torch.compile takes"),
+    ],
+)
+def test_a_parameter_that_cannot_be_read_is_named(opened: Any, key: str, value: str, words: str) -> None:
+    with pytest.raises(LoadError, match=words):
+        opened(SCRIPT, BATCHED + LINEAR + parameter(key, value))
+
+
+def test_no_file_runs_code_that_is_not_allowed(opened: Any, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with pytest.raises(LoadError, match="allow-pickles=m"):
+        opened(to_file("model.pt", lambda path: torch.save({"w": Opens(mark)}, path)), BATCHED + LINEAR)
+    assert not mark.exists()
+
+
+def test_a_gpu_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    folder = add(tmp_path, "m", SCRIPT)
+    config = json.loads(config_json(parse_pbtxt(BATCHED + LINEAR, tmp_path)))
+    with pytest.raises(LoadError, match=r"it is to run on cuda:0, and PyTorch .* finds no GPU here"):
+        open_model(Opening("m", folder / "model.pt", config, device="cuda:0"))
