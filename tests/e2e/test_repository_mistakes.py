@@ -26,12 +26,11 @@ MISTAKES = {
     "flat": (["model.onnx"], "move flat/model.onnx to flat/1/model.onnx: "),
     "flat_py": (["model.py"], "move flat_py/model.py to flat_py/1/model.py: "),
     "flat_joblib": (["model.joblib"], f"export flat_joblib/model.joblib to ONNX, as flat_joblib/1/model.onnx {EXPORT}"),
-    "flat_pt": (["net.pt"], f"export flat_pt/net.pt to ONNX, as flat_pt/1/model.onnx {EXPORT}"),
+    "flat_pt": (["net.pt"], "move flat_pt/net.pt to flat_pt/1/model.pt: "),
     "letters": (["one/model.onnx"], "rename letters/one to letters/1: "),
     "empty": ([], "put the model's file at empty/1/model.onnx (or model.py), or remove the folder"),
     "renamed": (["1/mymodel.onnx"], "rename renamed/1/mymodel.onnx to model.onnx, or write "),
-    "pt": (["1/model.pt"], f"export pt/1/model.pt to ONNX, as pt/1/model.onnx {EXPORT}: a PyTorch file is not"),
-    "pt2": (["1/model.pt2"], f"export pt2/1/model.pt2 to ONNX, as pt2/1/model.onnx {EXPORT}"),
+    "pt": (["1/net.pt"], "rename pt/1/net.pt to model.pt, or write "),
     "saved": (["1/model.savedmodel/saved_model.pb"], "export saved/1/model.savedmodel to ONNX, as "),
     "joblib": (["1/model.joblib"], "export joblib/1/model.joblib to ONNX, as joblib/1/model.onnx "),
     "pkl": (["1/model.pkl"], "export pkl/1/model.pkl to ONNX, as "),
@@ -109,7 +108,7 @@ def on_terminal(*arguments: str, columns: int = 80) -> str:
 
 def test_a_terminal_ends_with_addresses_and_what_to_type(tmp_path: Path) -> None:
     add_model(tmp_path, "double")
-    write(tmp_path / "net", MISTAKES["pt"][0])
+    write(tmp_path / "net", MISTAKES["plan"][0])
     shown = on_terminal("serve", str(tmp_path), "--http-address=0.0.0.0", "--metrics-address=127.0.0.1")
     table, _, block = shown.partition("\nalipes ")
     first, *rest = block.splitlines()
@@ -124,7 +123,7 @@ def test_a_terminal_ends_with_addresses_and_what_to_type(tmp_path: Path) -> None
     assert "/v2/models/double" in block
     assert all(len(line) <= 80 for line in (*block.splitlines(), *table[table.index("┏") :].splitlines()))
     words = "".join(character for character in table if character not in "│ \n")
-    assert "exportnet/1/model.pttoONNX,asnet/1/model.onnx" in words, "the table has the advice"
+    assert "exportnet/1/model.plantoONNX,asnet/1/model.onnx" in words, "the table has the advice"
     assert "Started" not in shown
 
 
@@ -179,18 +178,18 @@ def test_tritonserver_keeps_tritons_words_for_an_absent_path(tmp_path: Path) -> 
 
 
 def test_the_recorded_release_hears_no_advice(tmp_path: Path) -> None:
-    for name in ("flat", "pt"):
+    for name in ("flat", "plan"):
         write(tmp_path / name, MISTAKES[name][0])
     with ServerProcess(tmp_path, "--triton-release=2.51") as server:
         server.wait_for_output("alipes .* is ready")
         entries = index(server)
         assert entries["flat"] == {"name": "flat"}
-        assert "export" not in entries["pt"]["reason"]
+        assert "export" not in entries["plan"]["reason"]
         assert "move flat/model.onnx to flat/1/model.onnx" in server.output
 
 
 def test_a_load_on_request_is_refused_with_the_advice(tmp_path: Path) -> None:
-    write(tmp_path / "net", MISTAKES["pt"][0])
+    write(tmp_path / "net", MISTAKES["plan"][0])
     with ServerProcess(tmp_path, "--model-control-mode=explicit") as server:
         server.wait_until_started()
         address = f"http://{server.http}/v2/repository/models/net/load"
@@ -199,6 +198,6 @@ def test_a_load_on_request_is_refused_with_the_advice(tmp_path: Path) -> None:
         text = json.loads(failure.value.read())["error"]
     assert text.startswith("load failed for model 'net': version 1 is at UNAVAILABLE state: Unsupported: backend")
     assert text.endswith(
-        "export net/1/model.pt to ONNX, as net/1/model.onnx (docs/how-to/export-models.md): a PyTorch "
-        "file is not served as it is\n"
+        "export net/1/model.plan to ONNX, as net/1/model.onnx (docs/how-to/export-models.md): a TensorRT "
+        "plan is not served as it is\n"
     )

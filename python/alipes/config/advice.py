@@ -16,9 +16,6 @@ __all__ = ["EXPORT_PAGE", "TO_EXPORT", "file_kind", "holds_file", "model_advice"
 EXPORT_PAGE: Final = "docs/how-to/export-models.md"
 
 TO_EXPORT: Final = {
-    ".pt": "a PyTorch file",
-    ".pth": "a PyTorch file",
-    ".pt2": "a PyTorch program",
     ".joblib": "a pickled model",
     ".pkl": "a pickled model",
     ".pickle": "a pickled model",
@@ -35,7 +32,18 @@ TO_EXPORT: Final = {
 }
 """Files of models that are served once they were exported, by how their names end."""
 
-_FILES: Final = ("model.onnx", "model.py")
+_FILES: Final = frozenset({"model.onnx", "model.py", "model.pt", "model.pt2"})
+"""What model files are called that are served as they are."""
+
+_SUFFIXES: Final = {
+    ".onnx": ("model.onnx", "onnxruntime"),
+    ".py": ("model.py", "python"),
+    ".pt": ("model.pt", "pytorch"),
+    ".pth": ("model.pt", "pytorch"),
+    ".pt2": ("model.pt2", "pytorch"),
+}
+"""What such a file is to be called, and which backend serves it, by how its name ends."""
+
 _SAVED_MODEL: Final = "saved_model.pb"
 
 # Folders beside the versions that Triton's layout knows.
@@ -89,7 +97,7 @@ def holds_file(folder: Path) -> bool:
     """Whether a model's file lies in a folder, whatever the folder is called; not where it cannot be read."""
     try:
         folders, files = _contents(folder)
-        ours = any(name.startswith("model.") or name.endswith((".onnx", ".py")) for name in files)
+        ours = any(name.startswith("model.") or name.endswith(tuple(_SUFFIXES)) for name in files)
         return ours or any(file_kind(folder / name) for name in (*files, *folders))
     except OSError:
         return False
@@ -105,7 +113,7 @@ def _in_version(folder: Path, called: str, config: str) -> str:
         return ""
     if not names:
         return f"put the model's file into {called}, as {expected or 'model.onnx or model.py'}: the folder is empty"
-    for suffix, usual, backend in ((".onnx", "model.onnx", "onnxruntime"), (".py", "model.py", "python")):
+    for suffix, (usual, backend) in _SUFFIXES.items():
         if found := _ending(files, suffix):
             named = f'default_model_filename: "{found}"'
             chosen = named if _named(_BACKEND, config) else f'backend: "{backend}" and {named}'
@@ -128,7 +136,7 @@ def _without_version(folder: Path, name: str, config: str, folders: list[str], f
         if found not in _RESERVED and holds_file(folder / found):
             number = int(digits[0]) if (digits := re.findall(r"\d{1,18}", found)) else 1
             return f"rename {name}/{found} to {name}/{number or 1}: the folder of a version is called by its number"
-    for suffix, usual in ((".onnx", "model.onnx"), (".py", "model.py")):
+    for suffix, (usual, _) in _SUFFIXES.items():
         if found := _ending(files, suffix):
             return f"move {name}/{found} to {name}/1/{usual}: each version has a folder, called by its number"
     for found in (*files, *folders):

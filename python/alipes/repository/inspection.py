@@ -19,7 +19,13 @@ from alipes.repository.store.base import Store
 
 __all__ = ["FoundModel", "Inspection", "inspect", "unserved"]
 
-_USUAL: Final = {".onnx": "model.onnx", ".py": "model.py"}
+_USUAL: Final = {
+    ".onnx": "model.onnx",
+    ".py": "model.py",
+    ".pt": "model.pt",
+    ".pth": "model.pt",
+    ".pt2": "model.pt2",
+}
 """What the files of models that are served are called, by how their names end."""
 
 _NOT_OFFERED: Final = frozenset(BACKENDS[one] for one in BACKENDS if one not in SERVED) | {"openvino"}
@@ -147,9 +153,9 @@ class _Folder:
         expected = config.default_model_filename
         if self._model.kind in _WITHOUT_FILE or (expected and expected in names):
             return
-        present = [name for name in names if name in _USUAL.values()]
+        present = [row.backend for row in PLATFORMS if row.filename in names and row.backend not in _NOT_OFFERED]
         if present and not expected:
-            self._model.kind = self._model.kind or ("python" if "model.py" in present else "onnxruntime")
+            self._model.kind = self._model.kind or present[0]
             return
         if remark := self._in_version(path, names, expected):
             self._remarks.update(remark)
@@ -178,7 +184,7 @@ def _kind(config: ModelConfig) -> str:
 def _misplaced(file: str, model: str) -> str:
     """What to do with the file of a model that lies beside versions, or beside models."""
     suffix = PurePosixPath(file).suffix.lower()
-    if suffix in _USUAL and (suffix == ".onnx" or file == "model.py"):
+    if suffix in _USUAL and (suffix != ".py" or file == "model.py"):
         return f"move it to {model}/1/{_USUAL[suffix]}: each version has a folder, called by its number"
     return unserved(file)
 

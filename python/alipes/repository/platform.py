@@ -72,12 +72,20 @@ BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType(
     }
 )
 
-SERVED: Final = frozenset({Platform.ONNX, Platform.PYTHON, Platform.ENSEMBLE, Platform.SNAPSHOTTER, Platform.AVERAGER})
+SERVED: Final = frozenset(
+    {
+        Platform.ONNX,
+        Platform.PYTHON,
+        Platform.ENSEMBLE,
+        Platform.SNAPSHOTTER,
+        Platform.AVERAGER,
+        Platform.TORCHSCRIPT,
+        Platform.TORCHEXPORT,
+    }
+)
 """What `alipes serve` runs; the rest is written for servers that run it."""
 
-_PYTORCH: Final = (
-    "for a model of PyTorch: take 'onnx', which alipes serves, or 'torchscript' or 'torchexport' for other servers"
-)
+_PYTORCH: Final = "for a model of PyTorch: take 'onnx', 'torchscript' or 'torchexport'"
 _SKLEARN: Final = "for a model of scikit-learn: take 'onnx'"
 _KERAS: Final = "for a model of Keras or TensorFlow: take 'savedmodel'"
 

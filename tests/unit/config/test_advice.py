@@ -36,6 +36,12 @@ MISTAKES = {
         'rename m/1/mine.onnx to model.onnx, or write backend: "onnxruntime" and default_model_filename: "mine.onnx" '
         "into config.pbtxt",
     ),
+    "a loose PyTorch file": (["net.pt"], "move m/net.pt to m/1/model.pt: each version has a folder"),
+    "another name of a PyTorch file": (
+        ["1/weights.pth"],
+        'rename m/1/weights.pth to model.pt, or write backend: "pytorch" and default_model_filename: "weights.pth" '
+        "into config.pbtxt",
+    ),
     "another name of a Python file": (["1/main.py"], "rename m/1/main.py to model.py, or write "),
     "an empty version": (["1/"], "put the model's file into m/1, as model.onnx or model.py: the folder is empty"),
     "a version without a model": (["1/notes.txt"], "put model.onnx or model.py into m/1: there is only notes.txt"),
@@ -50,8 +56,6 @@ def test_a_folder_without_its_model_file_gets_an_advice(tmp_path: Path, paths: l
 
 
 KINDS = {
-    "model.pt": "a PyTorch file",
-    "model.pt2": "a PyTorch program",
     "model.joblib": "a pickled model",
     "model.pkl": "a pickled model",
     "model.keras": "a Keras model",
@@ -77,6 +81,7 @@ def test_a_saved_model_is_a_folder(tmp_path: Path, called: str) -> None:
 SOUND = {
     "an ONNX model": ["1/model.onnx"],
     "a Python model among other files": ["3/model.py", "3/helper.py"],
+    "a PyTorch model": ["1/model.pt"],
 }
 
 

@@ -24,6 +24,7 @@ def write(repository: Path, path: str, content: str = "") -> None:
 def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None:
     add_model(repository, "onnx", versions=(1, 3, 12))
     write(repository, "python/1/model.py")
+    write(repository, "script/1/model.pt")
     write(repository, "chain/config.pbtxt", 'platform: "ensemble"')
     (repository / "chain" / "1").mkdir()
     write(repository, "states/config.pbtxt", 'backend: "averager"')
@@ -33,6 +34,7 @@ def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None
         FoundModel("chain", "ensemble", (1,)),
         FoundModel("onnx", "onnxruntime", (1, 3, 12)),
         FoundModel("python", "python", (1,)),
+        FoundModel("script", "pytorch", (1,)),
         FoundModel("states", "averager", (1,)),
     ]
     assert found.remarks == {}
@@ -46,7 +48,8 @@ def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None
         ("m/model.onnx", "", "m/model.onnx", "move it to m/1/model.onnx"),
         ("m/model.py", "", "m/model.py", "move it to m/1/model.py"),
         ("m/model.joblib", "", "m/model.joblib", "export it to ONNX"),
-        ("m/1/model.pt", "", "m/1/model.pt", "export it to ONNX"),
+        ("m/1/net.pt", "", "m/1/net.pt", "rename it to model.pt"),
+        ("m/1/model.plan", "", "m/1/model.plan", "export it to ONNX"),
         ("m/1/other.onnx", "", "m/1/other.onnx", "rename it to model.onnx"),
         ("m/1/notes.txt", "", "m/1", "put model.onnx or model.py into it"),
         ("m/config.pbtxt", 'backend: "python"', "m", "put the model's file at m/1/model.py"),
@@ -54,7 +57,7 @@ def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None
         ("m/config.pbtxt", "max_batch_sise: 8", "m/config.pbtxt", "max_batch_size"),
         ("m/1/model.xml", "", "m/1/model.xml", "export it to ONNX"),
         ("m.onnx", "", "m.onnx", "move it to m/1/model.onnx"),
-        ("m.pt", "", "m.pt", "export it to ONNX"),
+        ("m.pt", "", "m.pt", "move it to m/1/model.pt"),
         ("1/model.onnx", "", "", "name the folder that it is in"),
     ],
 )
