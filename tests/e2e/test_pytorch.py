@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from alipes import AlipesError, Client, InferError
+from alipes import AlipesError, Client, InferError, ModelRepository
 from support.server import ServerProcess
 
 torch = pytest.importorskip("torch", reason="models of PyTorch need PyTorch")
@@ -16,6 +17,7 @@ torch = pytest.importorskip("torch", reason="models of PyTorch need PyTorch")
 from support.torch_models import (  # noqa: E402
     LINEAR,
     Seen,
+    Two,
     add,
     linear,
     ports,
@@ -127,3 +129,16 @@ def test_what_cannot_be_served_says_why(client: Client, model: str, words: str) 
     with pytest.raises(AlipesError) as caught:
         client.load(model)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("platform", ["torchscript", "torchexport"])
+def test_what_is_exported_is_served(tmp_path: Path, serve: Serve, platform: str) -> None:
+    model = ModelRepository(tmp_path).add("m", platform, max_batch_size=4)
+    model.export_version(Two(), input_shapes={"left": (None, 3), "right": (None, 3)})
+    server = serve(tmp_path, "--model-control-mode=explicit")
+    with Client(server.http, timeout_s=240) as client:
+        client.load("m")
+        answer = client.infer("m", {"right": ROWS[::-1].copy(), "left": ROWS})
+    first, second = model.outputs
+    assert np.array_equal(answer[first], 2 * ROWS - ROWS[::-1])
+    assert np.array_equal(answer[second], (ROWS[::-1] < ROWS).sum(1, keepdims=True))

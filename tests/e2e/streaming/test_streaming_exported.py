@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from alipes import Client, streaming
 from alipes import repository as qv
-from alipes import streaming
 from alipes.client import InferenceClient
 from alipes.errors import ConfigError, ExportError
 from support.sequences import Samples, SequenceStream, halves, means, windows
@@ -44,6 +44,9 @@ MEANS = {
     "unbiased": (2, 5, 11, 1, 2, True),
     "unbiased-many": (2, 7, 14, 3, 0, True),
 }
+
+SERVED = ("odd", "unbiased")
+"""Cases whose scripts are served, too."""
 
 
 def exposed(repo: qv.ModelRepository, name: str, shape: Sequence[int | None]) -> qv.ExposedTensor:
@@ -107,6 +110,16 @@ def server(serve_module: Serve, folder: Path, models: dict[str, dict[str, qv.Mod
     return serve_module(folder, "--model-control-mode=explicit", *served)
 
 
+def ask_script(server: ServerProcess, model: qv.Model, updates: Samples) -> list[list[Samples]]:
+    """The answers of a script, which is loaded for it: each of its instances takes the time to import PyTorch."""
+    with Client(server.http, timeout_s=240) as client:
+        client.load(model.name)
+        try:
+            return ask(server, model, updates)
+        finally:
+            client.unload(model.name)
+
+
 def ask(server: ServerProcess, model: qv.Model, updates: Samples) -> list[list[Samples]]:
     """The answers to the updates `[sequence, request, ...]`, by sequence."""
     (name,) = model.inputs
@@ -155,6 +168,8 @@ def test_every_kind_of_snapshotter_gives_the_same_windows(
     first = [(one[:, : channels[0]] if channels[0] else one[:, 0]).tobytes() for one in expected]
     assert [bits(one) for one in ask(server, kinds["SNAPSHOTTER"], updates)] == first
     assert [bits(one) for one in ask(server, kinds["ONNX"], updates)] == first
+    if case in SERVED:
+        assert [bits(one) for one in ask_script(server, kinds["TORCHSCRIPT"], updates)] == first
     assert bits(run_script(kinds["TORCHSCRIPT"], updates[0])) == first[0]
 
 
@@ -175,6 +190,8 @@ def test_every_kind_of_averager_gives_the_same_means(
     bit = [one.tobytes() for one in expected]
     assert [joined(one) for one in ask(server, kinds["AVERAGER"], updates)] == bit
     assert [joined(one) for one in ask(server, kinds["ONNX"], updates)] == bit
+    if case in SERVED:
+        assert [joined(one) for one in ask_script(server, kinds["TORCHSCRIPT"], updates)] == bit
     assert joined(run_script(kinds["TORCHSCRIPT"], updates[0])) == bit[0]
 
 

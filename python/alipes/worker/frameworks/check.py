@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alipes.signature import ANY, Port, Signature
+from alipes.worker.frameworks.ports import input_names
 from alipes.worker.loading import LoadError
 
 __all__ = ["check_ports", "v2_name"]
@@ -36,7 +37,7 @@ def check_ports(model_name: str, config: Mapping[str, Any], signature: Signature
                     f"{known}"
                 )
             _check_tensor(f"model '{model_name}', {side} '{port.name}'", tensor, port, batches)
-    named = {tensor["name"] for tensor in config.get("input", ())}
+    named = input_names(config)
     missing = [port.name for port in signature.inputs if port.name not in named]
     if missing:
         raise LoadError(f"model '{model_name}': the file has input '{missing[0]}', which the configuration lacks")

@@ -14,6 +14,7 @@ from alipes.signature import Signature
 from alipes.worker.failure import describe
 from alipes.worker.frameworks.check import check_ports
 from alipes.worker.frameworks.opened import OpenedModel, Opening
+from alipes.worker.frameworks.ports import output_types
 from alipes.worker.loading import LoadError
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Runner:
         from alipes.worker.triton.logger import Logger
 
         self._model = model
-        self._kinds = {one["name"]: _numpy_name(one["data_type"]) for one in config["output"]}
+        self._kinds = {name: _numpy_name(kind) for name, kind in output_types(config).items()}
+        self._states = self._kinds.keys() - {one["name"] for one in config["output"]}
         joins = model.joins and config.get("max_batch_size", 0) > 0
         self._calls = JointCalls(self._run, self._kinds, joins, Logger.log_warn)
         self._response, self._tensor, self._error = InferenceResponse, Tensor, TritonError
@@ -80,7 +82,7 @@ class Runner:
     def _answer(self, request: InferenceRequest, answer: list[Any] | Exception) -> InferenceResponse:
         if isinstance(answer, Exception):
             return self._response([], self._error(describe(answer)))
-        wanted = request.requested_output_names()
+        wanted = {*request.requested_output_names(), *self._states}
         pairs = zip(self._kinds, answer, strict=True)
         return self._response([self._tensor(name, array) for name, array in pairs if name in wanted])
 

@@ -11,6 +11,7 @@ import torch
 from alipes.signature import ANY, Port, Signature
 from alipes.worker.frameworks.check import v2_name
 from alipes.worker.frameworks.opened import Opening, reading
+from alipes.worker.frameworks.ports import input_names, output_types
 from alipes.worker.frameworks.pytorch.archive import FileKind, kind_of
 from alipes.worker.frameworks.pytorch.binding import bind_inputs, bind_outputs
 from alipes.worker.frameworks.pytorch.exported import open_compiled, open_exported
@@ -55,16 +56,16 @@ def open_model(opening: Opening) -> TorchModel:
             "or export the model again"
         )
     file = _OPEN[kind](opening)
-    names = {side: [tensor["name"] for tensor in opening.config.get(side, ())] for side in ("input", "output")}
+    datatypes = {name: v2_name(kind) for name, kind in output_types(opening.config).items()}
+    names = {"input": input_names(opening.config), "output": list(datatypes)}
     signature = file.signature
-    if not (names["input"] and names["output"]):
+    if not (opening.config.get("input") and opening.config.get("output")):
         signature = signature or _found_out(opening, file)
         names["input"] = names["input"] or [port.name for port in signature.inputs]
         names["output"] = names["output"] or [port.name for port in signature.outputs]
     inputs = bind_inputs(opening, names["input"], file.arguments)
     outputs = bind_outputs(opening, names["output"], file.results)
     signature = signature if file.signature is None else file.named(inputs, outputs)
-    datatypes = {tensor["name"]: v2_name(tensor["data_type"]) for tensor in opening.config.get("output", ())}
     _check_datatypes(opening, datatypes, signature)
     _check_batch(opening, signature)
     module = file.module
