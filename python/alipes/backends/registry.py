@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from alipes.backends.attached.backend import AttachedBackend
 from alipes.backends.base import Backend
+from alipes.backends.catboost.backend import CatboostBackend
+from alipes.backends.fil.backend import FilBackend
+from alipes.backends.lightgbm.backend import LightgbmBackend
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 from alipes.backends.python.backend import PythonBackend
 from alipes.backends.pytorch.backend import PytorchBackend
+from alipes.backends.sklearn.backend import SklearnBackend
 from alipes.backends.streaming.averager import AveragerBackend
 from alipes.backends.streaming.snapshotter import SnapshotterBackend
+from alipes.backends.xgboost.backend import XgboostBackend
 from alipes.errors import ModelLoadError
 
 if TYPE_CHECKING:
@@ -24,15 +29,20 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
     {
         "attached": AttachedBackend,
         "averager": AveragerBackend,
+        "catboost": CatboostBackend,
+        "fil": FilBackend,
+        "lightgbm": LightgbmBackend,
         "onnxruntime": OnnxruntimeBackend,
         "python": PythonBackend,
         "pytorch": PytorchBackend,
+        "sklearn": SklearnBackend,
         "snapshotter": SnapshotterBackend,
+        "xgboost": XgboostBackend,
     }
 )
 
 # Names that Triton users know and that this release cannot run: they are no misspelt names.
-NOT_OFFERED = frozenset(("dali", "fil", "openvino", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
+NOT_OFFERED = frozenset(("dali", "openvino", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
 
 NOT_OFFERED_WORDS: Final = "is not offered by this release"
 """What the failure of such a model says of its backend."""

@@ -32,7 +32,21 @@ TO_EXPORT: Final = {
 }
 """Files of models that are served once they were exported, by how their names end."""
 
-_FILES: Final = frozenset({"model.onnx", "model.py", "model.pt", "model.pt2"})
+_FILES: Final = frozenset(
+    {
+        "model.cbm",
+        "model.joblib",
+        "model.json",
+        "model.onnx",
+        "model.pkl",
+        "model.pt",
+        "model.pt2",
+        "model.py",
+        "model.skops",
+        "model.txt",
+        "model.ubj",
+    }
+)
 """What model files are called that are served as they are."""
 
 _SUFFIXES: Final = {

@@ -37,6 +37,13 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
     Platform("pytorch", "pytorch_libtorch", "model.pt"),
     Platform("pytorch", "torch_aoti", "model.pt2"),
     Platform("python", "", "model.py"),
+    Platform("xgboost", "", "model.ubj"),
+    Platform("xgboost", "", "model.json"),
+    Platform("lightgbm", "", "model.txt"),
+    Platform("catboost", "", "model.cbm"),
+    Platform("sklearn", "", "model.skops"),
+    Platform("sklearn", "", "model.joblib"),
+    Platform("sklearn", "", "model.pkl"),
     Platform("snapshotter", "snapshotter", ""),
     Platform("averager", "averager", ""),
 )

@@ -56,8 +56,8 @@ def test_a_folder_without_its_model_file_gets_an_advice(tmp_path: Path, paths: l
 
 
 KINDS = {
-    "model.joblib": "a pickled model",
-    "model.pkl": "a pickled model",
+    "forest.joblib": "a pickled model",
+    "forest.pkl": "a pickled model",
     "model.keras": "a Keras model",
     "model.xml": "an OpenVINO model",
     "model.plan": "a TensorRT plan",

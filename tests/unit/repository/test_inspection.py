@@ -24,6 +24,7 @@ def write(repository: Path, path: str, content: str = "") -> None:
 def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None:
     add_model(repository, "onnx", versions=(1, 3, 12))
     write(repository, "python/1/model.py")
+    write(repository, "forest/1/model.ubj")
     write(repository, "script/1/model.pt")
     write(repository, "chain/config.pbtxt", 'platform: "ensemble"')
     (repository / "chain" / "1").mkdir()
@@ -32,6 +33,7 @@ def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None
     found = inspect(open_store(repository))
     assert found.models == [
         FoundModel("chain", "ensemble", (1,)),
+        FoundModel("forest", "xgboost", (1,)),
         FoundModel("onnx", "onnxruntime", (1, 3, 12)),
         FoundModel("python", "python", (1,)),
         FoundModel("script", "pytorch", (1,)),

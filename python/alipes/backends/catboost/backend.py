@@ -1,0 +1,17 @@
+"""Prepares models of CatBoost: a worker process opens the file and runs its batches."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from alipes.backends.framework import FrameworkBackend
+
+__all__ = ["CatboostBackend"]
+
+
+class CatboostBackend(FrameworkBackend):
+    """Prepares one version of a model of CatBoost."""
+
+    program: ClassVar[str] = "alipes.worker.frameworks.catboost"
+    extra: ClassVar[str] = "alipes[catboost]"
+    files: ClassVar[tuple[str, ...]] = ("model.cbm",)

@@ -1,0 +1,1 @@
+"""Models of trees as Triton lays them out for its backend `fil`."""

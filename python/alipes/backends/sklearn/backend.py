@@ -1,0 +1,17 @@
+"""Prepares models of scikit-learn: a worker process opens the file and runs its batches."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from alipes.backends.framework import FrameworkBackend
+
+__all__ = ["SklearnBackend"]
+
+
+class SklearnBackend(FrameworkBackend):
+    """Prepares one version of a model of scikit-learn."""
+
+    program: ClassVar[str] = "alipes.worker.frameworks.sklearn"
+    extra: ClassVar[str] = "alipes[sklearn]"
+    files: ClassVar[tuple[str, ...]] = ("model.skops", "model.joblib", "model.pkl")
