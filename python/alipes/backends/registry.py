@@ -13,6 +13,7 @@ from alipes.backends.catboost.backend import CatboostBackend
 from alipes.backends.fil.backend import FilBackend
 from alipes.backends.lightgbm.backend import LightgbmBackend
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
+from alipes.backends.openvino.backend import OpenvinoBackend
 from alipes.backends.python.backend import PythonBackend
 from alipes.backends.pytorch.backend import PytorchBackend
 from alipes.backends.sklearn.backend import SklearnBackend
@@ -33,6 +34,7 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
         "fil": FilBackend,
         "lightgbm": LightgbmBackend,
         "onnxruntime": OnnxruntimeBackend,
+        "openvino": OpenvinoBackend,
         "python": PythonBackend,
         "pytorch": PytorchBackend,
         "sklearn": SklearnBackend,
@@ -42,7 +44,7 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
 )
 
 # Names that Triton users know and that this release cannot run: they are no misspelt names.
-NOT_OFFERED = frozenset(("dali", "openvino", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
+NOT_OFFERED = frozenset(("dali", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
 
 NOT_OFFERED_WORDS: Final = "is not offered by this release"
 """What the failure of such a model says of its backend."""

@@ -1,0 +1,1 @@
+"""The OpenVINO backend: models of its own format and ONNX models, in worker processes."""

@@ -1,0 +1,17 @@
+"""Prepares OpenVINO models: `model.xml` with its weights in `model.bin`, or `model.onnx`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from alipes.backends.framework import FrameworkBackend
+
+__all__ = ["OpenvinoBackend"]
+
+
+class OpenvinoBackend(FrameworkBackend):
+    """Prepares one version of a model that OpenVINO runs."""
+
+    program: ClassVar[str] = "alipes.worker.frameworks.openvino"
+    extra: ClassVar[str] = "alipes[openvino]"
+    files: ClassVar[tuple[str, ...]] = ("model.xml", "model.onnx")

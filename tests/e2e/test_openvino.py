@@ -1,0 +1,225 @@
+"""Models of OpenVINO are served: its own format and ONNX, with the answers that OpenVINO gives in this process."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alipes import Client, InferError
+from alipes.worker.frameworks.opened import Opening
+from support.framework_models import reason
+from support.models import times
+from support.server import ServerProcess
+
+openvino = pytest.importorskip("openvino", reason="models of OpenVINO need it: pip install 'alipes[openvino]'")
+operations = pytest.importorskip("openvino.opset13")
+
+pytestmark = pytest.mark.extra("openvino")
+
+Serve = Callable[..., ServerProcess]
+ROWS = np.random.default_rng(0).standard_normal((3, 4)).astype("f4")
+WEIGHTS = np.random.default_rng(1).standard_normal((4, 2)).astype("f4")
+BATCHED = "max_batch_size: 8\n"
+
+
+def network(rows: int = -1) -> Any:
+    """Four numbers a row, of which it makes two and their sum."""
+    x = operations.parameter([rows, 4], np.float32, name="x")
+    y = operations.relu(operations.matmul(x, operations.constant(WEIGHTS), False, False))
+    total = operations.reduce_sum(y, operations.constant(np.array([1])), keep_dims=True)
+    for made, name in ((y, "y"), (total, "total")):
+        made.output(0).set_names({name})
+    return openvino.Model([y, total], [x], "network")
+
+
+def echo(kind: Any, shape: list[int]) -> Any:
+    """Answers its input."""
+    x = operations.parameter(shape, kind, name="x")
+    y = operations.reshape(x, operations.constant(np.array([0] * len(shape))), True)
+    y.output(0).set_names({"y"})
+    return openvino.Model([y], [x], "echo")
+
+
+def add(repository: Path, name: str, model: Any, config: str | None = None) -> Path:
+    """Saves a model; gives the folder of its version."""
+    folder = repository / name / "1"
+    folder.mkdir(parents=True)
+    openvino.save_model(model, folder / "model.xml", compress_to_fp16=False)
+    if config is not None:
+        (repository / name / "config.pbtxt").write_text(f'backend: "openvino"\n{config}')
+    return folder
+
+
+def parameter(key: str, value: str) -> str:
+    return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+
+
+def expected(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What OpenVINO answers in this process."""
+    found = openvino.Core().compile_model(network(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(rows)
+    return found["y"], found["total"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Iterator[ServerProcess]:
+    """Good models beside bad ones."""
+    repository = tmp_path_factory.mktemp("models")
+    add(repository, "plain", network())
+    add(repository, "listed", network(), BATCHED + LISTED)
+    add(repository, "one_row", network(rows=1), BATCHED)
+    add(repository, "fixed", network(rows=3))
+    add(repository, "threads", network(), parameter("INFERENCE_NUM_THREADS", "1") + parameter("NUM_STREAMS", "1"))
+    add(repository, "throughput", network(), parameter("PERFORMANCE_HINT", "throughput"))
+    add(repository, "twice", network(), "instance_group [{ kind: KIND_CPU count: 2 }]\n")
+    add(repository, "half", echo(np.float16, [-1, 2]))
+    add(repository, "truth", echo(np.bool_, [-1, 2]))
+    add(repository, "long", echo(np.int64, [-1, 2]))
+    add(repository, "wide", echo(np.float32, [-1, -1]), "max_batch_size: 0\n")
+    _add_onnx(repository)
+    _add_bad(repository)
+    yield serve_module(repository, "--exit-on-error=false")
+
+
+LISTED = """
+input [{ name: "x" data_type: TYPE_FP32 dims: [4] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [2] }]
+dynamic_batching { preferred_batch_size: [4] max_queue_delay_microseconds: 500000 }
+"""
+
+
+def _add_bad(repository: Path) -> None:
+    content = (add(repository, "truncated", network()) / "model.xml").read_bytes()
+    (repository / "truncated" / "1" / "model.xml").write_bytes(content[:300])
+    newer = content.replace(b'version="11"', b'version="12"', 1)
+    (add(repository, "newer", network()) / "model.xml").write_bytes(newer)
+    later = content.replace(b'version="opset1"', b'version="opset99"')
+    (add(repository, "later", network()) / "model.xml").write_bytes(later)
+    (add(repository, "other_file", network()) / "model.xml").write_bytes(b"<html></html>")
+    (add(repository, "no_weights", network()) / "model.bin").unlink()
+    (add(repository, "few_weights", network()) / "model.bin").write_bytes(b"123")
+    (add(repository, "no_file", network(), "") / "model.xml").unlink()
+    add(repository, "other_type", network(), BATCHED + LISTED.replace("FP32", "FP64", 1))
+    add(repository, "other_name", network(), BATCHED + LISTED.replace('"y"', '"z"', 1))
+    add(repository, "device", network(), parameter("TARGET_DEVICE", "TPU"))
+    add(repository, "hint", network(), parameter("PERFORMANCE_HINT", "FAST"))
+    add(repository, "streams", network(), parameter("NUM_STREAMS", "none"))
+    (add(repository, "no_graph", network(), 'default_model_filename: "model.onnx"') / "model.onnx").write_bytes(b"\x08")
+
+
+def _add_onnx(repository: Path) -> None:
+    folder = repository / "graph" / "1"
+    folder.mkdir(parents=True)
+    (folder / "model.onnx").write_bytes(times(3.0, columns=4).SerializeToString())
+    (repository / "graph" / "config.pbtxt").write_text('backend: "openvino"\n')
+
+
+@pytest.fixture(scope="module")
+def client(server: ServerProcess) -> Iterator[Client]:
+    with Client(server.http) as found:
+        yield found
+
+
+def executions(client: Client, model: str) -> int:
+    return int(client.statistics(model)[0]["execution_count"])
+
+
+@pytest.mark.parametrize("model", ["plain", "listed", "one_row", "fixed", "threads", "throughput", "twice"])
+def test_rows_get_the_answers_of_openvino(client: Client, model: str) -> None:
+    found = client.infer(model, {"x": ROWS})
+    y, total = expected(ROWS)
+    np.testing.assert_allclose(found["y"], y, rtol=1e-6)
+    if model != "listed":
+        np.testing.assert_allclose(found["total"], total, rtol=1e-6)
+
+
+def test_the_file_completes_its_configuration(client: Client) -> None:
+    config = client.config("plain")
+    assert (config["backend"], config["default_model_filename"], config["max_batch_size"]) == (
+        "openvino",
+        "model.xml",
+        4,
+    )
+    assert [(tensor["name"], tensor["dims"]) for tensor in (*config["input"], *config["output"])] == [
+        ("x", [4]),
+        ("y", [2]),
+        ("total", [1]),
+    ]
+
+
+def test_a_file_with_a_fixed_number_of_rows_takes_just_these(client: Client) -> None:
+    assert client.config("fixed")["max_batch_size"] == 0
+    assert client.config("one_row")["max_batch_size"] == 8
+    with pytest.raises(InferError, match=r"takes the shape \[3,4\]"):
+        client.infer("fixed", {"x": ROWS[:2]})
+
+
+def test_an_onnx_model_runs_on_openvino(client: Client) -> None:
+    assert np.array_equal(client.infer("graph", {"X": ROWS})["Y"], ROWS * np.float32(3))
+    assert client.config("graph")["backend"] == "openvino"
+
+
+@pytest.mark.parametrize(("model", "kind"), [("half", "f2"), ("truth", "?"), ("long", "i8")])
+def test_datatypes_come_back_as_they_went(client: Client, model: str, kind: str) -> None:
+    sent = np.array([[0, 1], [3, 2]]).astype(kind)
+    found = client.infer(model, {"x": sent})["y"]
+    assert found.dtype == sent.dtype
+    assert np.array_equal(found, sent)
+
+
+def test_requests_run_together_and_get_their_own_rows(client: Client) -> None:
+    single = [ROWS[at : at + 1] for at in (0, 1, 2, 0)]
+    before = executions(client, "listed")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda row: client.infer("listed", {"x": row})["y"], single))
+    for row, answer in zip(single, found, strict=True):
+        np.testing.assert_allclose(answer, expected(row)[0], rtol=1e-6)
+    assert executions(client, "listed") - before < 4
+
+
+def test_requests_of_different_widths_keep_their_answers(client: Client) -> None:
+    sent = [np.full((2, width), width, "f4") for width in range(1, 9)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda one: client.infer("wide", {"x": one})["y"], sent))
+    assert all(np.array_equal(*pair) for pair in zip(sent, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("truncated", "cannot be loaded from 'model.xml': the framework cannot read it"),
+        ("newer", "its format is version 12, which openvino"),
+        ("later", "opset99"),
+        ("other_file", "it is no model of OpenVINO, whose .xml begins with <net"),
+        ("no_weights", "its weights are missing: put model.bin beside it"),
+        ("few_weights", "Incorrect weights in bin file"),
+        ("no_file", "holds no model.xml or model.onnx"),
+        ("other_type", "input 'x': the configuration has datatype FP64, the file FP32"),
+        ("other_name", "has output 'z', the file's outputs are: total, y"),
+        ("device", "parameter TARGET_DEVICE is 'TPU', OpenVINO finds here: CPU"),
+        ("hint", "PERFORMANCE_HINT must be one of LATENCY, THROUGHPUT"),
+        ("streams", "parameter NUM_STREAMS of model 'streams' must be a number from 1 on, got 'none'"),
+        ("no_graph", "cannot be loaded from 'model.onnx': the framework cannot read it"),
+    ],
+)
+def test_what_cannot_be_served_says_why(server: ServerProcess, model: str, words: str) -> None:
+    assert words in reason(server, model)
+
+
+def test_an_answer_stays_while_others_are_made(tmp_path: Path) -> None:
+    from alipes.worker.frameworks.openvino import open_model
+
+    model = open_model(Opening("m", add(tmp_path, "m", network()) / "model.xml", {}))
+    answers = [model.run({"x": ROWS + number}) for number in range(3)]
+    for number, answer in enumerate(answers):
+        np.testing.assert_allclose(answer["y"], expected(ROWS + number)[0], rtol=1e-6)
+    del answers, answer
+    gc.collect()
+    for number in range(10):
+        view = model.run({"x": ROWS + number})["y"][1:]
+        np.testing.assert_allclose(view, expected(ROWS + number)[0][1:], rtol=1e-6)
+    assert len(model._requests._free) <= 3
