@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from alipes import Client, InferError
 from alipes.worker.frameworks.opened import Opening
-from support.framework_models import reason
+from support.framework_models import executions, parameter, reason
 from support.models import times
 from support.server import ServerProcess
 
@@ -53,10 +53,6 @@ def add(repository: Path, name: str, model: Any, config: str | None = None) -> P
     if config is not None:
         (repository / name / "config.pbtxt").write_text(f'backend: "openvino"\n{config}')
     return folder
-
-
-def parameter(key: str, value: str) -> str:
-    return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
 
 
 def expected(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,10 +118,6 @@ def _add_onnx(repository: Path) -> None:
 def client(server: ServerProcess) -> Iterator[Client]:
     with Client(server.http) as found:
         yield found
-
-
-def executions(client: Client, model: str) -> int:
-    return int(client.statistics(model)[0]["execution_count"])
 
 
 @pytest.mark.parametrize("model", ["plain", "listed", "one_row", "fixed", "threads", "throughput", "twice"])

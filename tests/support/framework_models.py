@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import urllib.request
 
+from alipes import Client
+
 from support.server import ServerProcess
 
 
@@ -15,3 +17,13 @@ def reason(server: ServerProcess, model: str) -> str:
         [row] = [row for row in json.load(answer) if row["name"] == model]
     assert row["state"] == "UNAVAILABLE", row
     return str(row["reason"])
+
+
+def executions(client: Client, model: str) -> int:
+    """How many times a model was executed."""
+    return int(client.statistics(model)[0]["execution_count"])
+
+
+def parameter(key: str, value: str) -> str:
+    """A parameter as `config.pbtxt` has it."""
+    return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'

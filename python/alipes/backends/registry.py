@@ -19,6 +19,7 @@ from alipes.backends.pytorch.backend import PytorchBackend
 from alipes.backends.sklearn.backend import SklearnBackend
 from alipes.backends.streaming.averager import AveragerBackend
 from alipes.backends.streaming.snapshotter import SnapshotterBackend
+from alipes.backends.tensorflow.backend import TensorflowBackend
 from alipes.backends.xgboost.backend import XgboostBackend
 from alipes.errors import ModelLoadError
 
@@ -39,12 +40,13 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
         "pytorch": PytorchBackend,
         "sklearn": SklearnBackend,
         "snapshotter": SnapshotterBackend,
+        "tensorflow": TensorflowBackend,
         "xgboost": XgboostBackend,
     }
 )
 
 # Names that Triton users know and that this release cannot run: they are no misspelt names.
-NOT_OFFERED = frozenset(("dali", "tensorflow", "tensorrt", "tensorrtllm", "vllm"))
+NOT_OFFERED = frozenset(("dali", "tensorrt", "tensorrtllm", "vllm"))
 
 NOT_OFFERED_WORDS: Final = "is not offered by this release"
 """What the failure of such a model says of its backend."""

@@ -19,8 +19,8 @@ ENSEMBLE: Final = "ensemble"
 class Platform:
     """One row: a kind of model.
 
-    `platform` is empty where Triton has no platform name for it, `filename` where there is no model file: the last rows
-    are kinds of ours, which Triton does not have.
+    `platform` is empty where Triton has no platform name for it, `filename` where there is no model file: the rows
+    after that of Python are kinds of ours, which Triton does not have.
     """
 
     backend: str
@@ -46,6 +46,8 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
     Platform("sklearn", "", "model.pkl"),
     Platform("snapshotter", "snapshotter", ""),
     Platform("averager", "averager", ""),
+    Platform("tensorflow", "keras", "model.keras"),
+    Platform("tensorflow", "tensorflow_savedmodel", "saved_model.pb"),
 )
 """In the order in which files are looked for."""
 

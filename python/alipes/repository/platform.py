@@ -75,6 +75,7 @@ BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType(
 SERVED: Final = frozenset(
     {
         Platform.ONNX,
+        Platform.SAVEDMODEL,
         Platform.PYTHON,
         Platform.ENSEMBLE,
         Platform.SNAPSHOTTER,

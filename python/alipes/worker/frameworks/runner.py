@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,14 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Runner", "read_signature", "start_runner"]
 
+T = TypeVar("T")
+
 
 def read_signature(framework: Mapping[str, Any], opening: Opening) -> Signature:
     """What a model's file says of its inputs and outputs.
 
+    A program that can tell without opening the model, which may take long, has a `read_signature` of its own.
+
     Raises:
         LoadError: If the file cannot be opened, or does not say.
     """
-    signature = _open(framework, opening).signature
+    signature = _checked(framework, opening, _signature)
     if signature is None:
         raise opening.refuse(
             "the file does not say which inputs and outputs the model has; list them in config.pbtxt, each with name, "
@@ -45,7 +49,7 @@ def start_runner(framework: Mapping[str, Any], opening: Opening) -> Runner:
     Raises:
         LoadError: If the file cannot be opened, or contradicts the configuration.
     """
-    model = _open(framework, opening)
+    model = _checked(framework, opening, _opened)
     if model.signature is not None:
         check_ports(opening.model_name, opening.config, model.signature)
     return Runner(model, opening.config)
@@ -123,16 +127,28 @@ def _numpy_name(data_type: str) -> str:
     return np.dtype(triton_string_to_numpy(data_type)).name
 
 
-def _open(framework: Mapping[str, Any], opening: Opening) -> OpenedModel:
+def _signature(program: Any, opening: Opening) -> Signature | None:
+    if hasattr(program, "read_signature"):
+        found: Signature | None = program.read_signature(opening)
+        return found
+    return _opened(program, opening).signature
+
+
+def _opened(program: Any, opening: Opening) -> OpenedModel:
+    found: OpenedModel = program.open_model(opening)
+    return found
+
+
+def _checked(framework: Mapping[str, Any], opening: Opening, ask: Callable[[Any, Opening], T]) -> T:
+    """What a framework's program answers; whatever it raises becomes one error."""
     try:
-        found: OpenedModel = importlib.import_module(framework["program"]).open_model(opening)
+        return ask(importlib.import_module(framework["program"]), opening)
     except LoadError:
         raise
     except ModuleNotFoundError as error:
         raise LoadError(_missing(framework, opening, error)) from None
     except BaseException as error:
         raise LoadError(describe(error)) from error
-    return found
 
 
 def _missing(framework: Mapping[str, Any], opening: Opening, error: ModuleNotFoundError) -> str:

@@ -1,0 +1,1 @@
+"""The TensorFlow backend: SavedModels and files of Keras, in worker processes."""
