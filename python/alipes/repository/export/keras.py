@@ -1,4 +1,4 @@
-"""Keras models as TensorFlow's SavedModel, for servers that run it."""
+"""Keras models as TensorFlow's SavedModel."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _declare(source: Any, request: ExportRequest) -> tuple[list[str], list[str]]
     names = list(shapes) if isinstance(shapes, Mapping) else known
     inputs = names or [tensor.name.partition(":")[0] for tensor in source.inputs]
     tensors = list(source.outputs)
-    outputs = list(request.output_names or [tensor.name for tensor in config.output] or source.output_names)
+    outputs = list(request.output_names or [tensor.name for tensor in config.output] or _own_names(source))
     for side, called, found in (("input", inputs, source.inputs), ("output", outputs, tensors)):
         if len(called) != len(found):
             listed = ", ".join(map(repr, called))
@@ -98,6 +98,11 @@ def _declare(source: Any, request: ExportRequest) -> tuple[list[str], list[str]]
     kinds = {name: _word(tensor.dtype) for name, tensor in zip(outputs, tensors, strict=True)}
     declare(config._proto, "output", made, kinds)
     return inputs, outputs
+
+
+def _own_names(source: Any) -> list[str]:
+    """What a model calls its outputs; a sequence of layers has no names for them in Keras 3."""
+    return list(getattr(source, "output_names", None) or [source.layers[-1].name])
 
 
 def _check(source: Any, inputs: Sequence[str], outputs: Sequence[str], folder: Path, request: ExportRequest) -> None:
