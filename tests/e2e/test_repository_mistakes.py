@@ -31,11 +31,11 @@ MISTAKES = {
     "empty": ([], "put the model's file at empty/1/model.onnx (or model.py), or remove the folder"),
     "renamed": (["1/mymodel.onnx"], "rename renamed/1/mymodel.onnx to model.onnx, or write "),
     "pt": (["1/net.pt"], "rename pt/1/net.pt to model.pt, or write "),
-    "saved": (["1/model.savedmodel/saved_model.pb"], "export saved/1/model.savedmodel to ONNX, as "),
     "joblib": (["1/model.joblib"], "install it with: pip install 'alipes[sklearn]'"),
     "pkl": (["1/forest.pkl"], "export pkl/1/forest.pkl to ONNX, as "),
-    "keras": (["1/model.keras"], "export keras/1/model.keras to ONNX, as "),
-    "xml": (["1/model.xml"], "export xml/1/model.xml to ONNX, as "),
+    "saved": (["1/saved/saved_model.pb"], "rename saved/1/saved to model.savedmodel: "),
+    "keras": (["net.keras"], "move keras/net.keras to keras/1/model.keras: "),
+    "xml": (["1/net.xml"], "rename xml/1/net.xml to model.xml, or write "),
     "plan": (["1/model.plan"], "export plan/1/model.plan to ONNX, as "),
 }
 

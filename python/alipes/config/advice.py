@@ -19,13 +19,10 @@ TO_EXPORT: Final = {
     ".joblib": "a pickled model",
     ".pkl": "a pickled model",
     ".pickle": "a pickled model",
-    ".keras": "a Keras model",
     ".h5": "a Keras model",
     ".pb": "a TensorFlow graph",
     ".graphdef": "a TensorFlow graph",
-    ".savedmodel": "a TensorFlow model",
     ".tflite": "a TensorFlow model",
-    ".xml": "an OpenVINO model",
     ".plan": "a TensorRT plan",
     ".engine": "a TensorRT plan",
     ".safetensors": "a file of weights",
@@ -37,14 +34,18 @@ _FILES: Final = frozenset(
         "model.cbm",
         "model.joblib",
         "model.json",
+        "model.keras",
         "model.onnx",
         "model.pkl",
         "model.pt",
         "model.pt2",
         "model.py",
+        "model.savedmodel",
         "model.skops",
         "model.txt",
         "model.ubj",
+        "model.xml",
+        "saved_model.pb",
     }
 )
 """What model files are called that are served as they are."""
@@ -55,9 +56,12 @@ _SUFFIXES: Final = {
     ".pt": ("model.pt", "pytorch"),
     ".pth": ("model.pt", "pytorch"),
     ".pt2": ("model.pt2", "pytorch"),
+    ".xml": ("model.xml", "openvino"),
+    ".keras": ("model.keras", "tensorflow"),
 }
 """What such a file is to be called, and which backend serves it, by how its name ends."""
 
+_SAVED_FOLDER: Final = "model.savedmodel"
 _SAVED_MODEL: Final = "saved_model.pb"
 
 # Folders beside the versions that Triton's layout knows.
@@ -102,8 +106,6 @@ def model_advice(folder: Path, name: str, *, offered: bool = True) -> str:
 
 def file_kind(path: Path) -> str:
     """What a file or folder is that has to be exported before it is served; empty for any other."""
-    if (path / _SAVED_MODEL).is_file():
-        return TO_EXPORT[".savedmodel"]
     return TO_EXPORT.get(path.suffix.lower(), "")
 
 
@@ -132,9 +134,10 @@ def _in_version(folder: Path, called: str, config: str) -> str:
             named = f'default_model_filename: "{found}"'
             chosen = named if _named(_BACKEND, config) else f'backend: "{backend}" and {named}'
             return f"rename {called}/{found} to {expected or usual}, or write {chosen} into config.pbtxt"
-    if advice := _to_export(folder, called):
-        return advice
-    return f"put {expected or 'model.onnx or model.py'} into {called}: there is only {_few(names)}"
+    saved = next((name for name in folders if (folder / name / _SAVED_MODEL).is_file()), "")
+    renamed = f"rename {called}/{saved} to {expected or _SAVED_FOLDER}: it is a SavedModel" if saved else ""
+    put = f"put {expected or 'model.onnx or model.py'} into {called}: there is only {_few(names)}"
+    return renamed or _to_export(folder, called) or put
 
 
 def _to_export(folder: Path, called: str) -> str:

@@ -25,10 +25,13 @@ _USUAL: Final = {
     ".pt": "model.pt",
     ".pth": "model.pt",
     ".pt2": "model.pt2",
+    ".xml": "model.xml",
+    ".keras": "model.keras",
+    ".savedmodel": "model.savedmodel",
 }
 """What the files of models that are served are called, by how their names end."""
 
-_NOT_OFFERED: Final = frozenset(BACKENDS[one] for one in BACKENDS if one not in SERVED) | {"openvino"}
+_NOT_OFFERED: Final = frozenset(BACKENDS[one] for one in BACKENDS if one not in SERVED)
 _WITHOUT_FILE: Final = frozenset({"ensemble", "snapshotter", "averager"})
 
 

@@ -11,7 +11,7 @@ from alipes.config.paths import kind_of
 
 __all__ = ["empty_advice", "refused_advice"]
 
-_SERVED: Final = (".onnx", ".py", ".pt", ".pt2")
+_SERVED: Final = (".onnx", ".py", ".pt", ".pt2", ".xml", ".keras")
 
 # Names that one that is absent is compared with, at most.
 _COMPARED: Final = 1000

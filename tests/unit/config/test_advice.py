@@ -42,6 +42,7 @@ MISTAKES = {
         'rename m/1/weights.pth to model.pt, or write backend: "pytorch" and default_model_filename: "weights.pth" '
         "into config.pbtxt",
     ),
+    "another name of an OpenVINO model": (["1/net.xml", "1/net.bin"], "rename m/1/net.xml to model.xml, or write "),
     "another name of a Python file": (["1/main.py"], "rename m/1/main.py to model.py, or write "),
     "an empty version": (["1/"], "put the model's file into m/1, as model.onnx or model.py: the folder is empty"),
     "a version without a model": (["1/notes.txt"], "put model.onnx or model.py into m/1: there is only notes.txt"),
@@ -58,8 +59,7 @@ def test_a_folder_without_its_model_file_gets_an_advice(tmp_path: Path, paths: l
 KINDS = {
     "forest.joblib": "a pickled model",
     "forest.pkl": "a pickled model",
-    "model.keras": "a Keras model",
-    "model.xml": "an OpenVINO model",
+    "model.h5": "a Keras model",
     "model.plan": "a TensorRT plan",
     "model.pb": "a TensorFlow graph",
 }
@@ -72,16 +72,19 @@ def test_files_of_other_frameworks_are_to_be_exported(tmp_path: Path, file: str,
     assert advice == f"export m/1/{file} to ONNX, as m/1/model.onnx {EXPORTED}: {kind} is not served as it is"
 
 
-@pytest.mark.parametrize("called", ["model.savedmodel", "saved"])
-def test_a_saved_model_is_a_folder(tmp_path: Path, called: str) -> None:
-    advice = model_advice(folder(tmp_path, f"1/{called}/saved_model.pb"), "m")
-    assert advice.startswith(f"export m/1/{called} to ONNX, as m/1/model.onnx {EXPORTED}: a TensorFlow model is not")
+def test_a_saved_model_is_a_folder(tmp_path: Path) -> None:
+    advice = model_advice(folder(tmp_path, "1/saved/saved_model.pb"), "m")
+    assert advice == "rename m/1/saved to model.savedmodel: it is a SavedModel"
 
 
 SOUND = {
     "an ONNX model": ["1/model.onnx"],
     "a Python model among other files": ["3/model.py", "3/helper.py"],
     "a PyTorch model": ["1/model.pt"],
+    "a SavedModel": ["1/model.savedmodel/saved_model.pb"],
+    "a version that is a SavedModel": ["1/saved_model.pb", "1/variables/variables.index"],
+    "a Keras file": ["1/model.keras"],
+    "an OpenVINO model": ["1/model.xml", "1/model.bin"],
 }
 
 

@@ -26,6 +26,9 @@ def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None
     write(repository, "python/1/model.py")
     write(repository, "forest/1/model.ubj")
     write(repository, "script/1/model.pt")
+    write(repository, "keras/1/model.keras")
+    write(repository, "saved/2/model.savedmodel/saved_model.pb")
+    write(repository, "xml/1/model.xml")
     write(repository, "chain/config.pbtxt", 'platform: "ensemble"')
     (repository / "chain" / "1").mkdir()
     write(repository, "states/config.pbtxt", 'backend: "averager"')
@@ -34,10 +37,13 @@ def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None
     assert found.models == [
         FoundModel("chain", "ensemble", (1,)),
         FoundModel("forest", "xgboost", (1,)),
+        FoundModel("keras", "tensorflow", (1,)),
         FoundModel("onnx", "onnxruntime", (1, 3, 12)),
         FoundModel("python", "python", (1,)),
+        FoundModel("saved", "tensorflow", (2,)),
         FoundModel("script", "pytorch", (1,)),
         FoundModel("states", "averager", (1,)),
+        FoundModel("xml", "openvino", (1,)),
     ]
     assert found.remarks == {}
 
@@ -57,7 +63,8 @@ def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None
         ("m/config.pbtxt", 'backend: "python"', "m", "put the model's file at m/1/model.py"),
         ("m/config.pbtxt", 'platform: "ensemble"', "m", "make the empty folder m/1"),
         ("m/config.pbtxt", "max_batch_sise: 8", "m/config.pbtxt", "max_batch_size"),
-        ("m/1/model.xml", "", "m/1/model.xml", "export it to ONNX"),
+        ("m/1/net.xml", "", "m/1/net.xml", "rename it to model.xml"),
+        ("m/model.keras", "", "m/model.keras", "move it to m/1/model.keras"),
         ("m.onnx", "", "m.onnx", "move it to m/1/model.onnx"),
         ("m.pt", "", "m.pt", "move it to m/1/model.pt"),
         ("1/model.onnx", "", "", "name the folder that it is in"),

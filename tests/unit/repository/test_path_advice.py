@@ -49,8 +49,8 @@ def test_an_absent_path_without_a_neighbour_says_from_where_on(tmp_path: Path) -
 def test_an_empty_repository_shows_where_a_model_goes(tmp_path: Path) -> None:
     assert empty_advice(tmp_path) == f"put one at {tmp_path}/NAME/1/model.onnx (docs/tutorial/first-model.md)"
     file(tmp_path / "notes.txt")
-    file(tmp_path / "net.keras")
-    assert empty_advice(tmp_path) == f"export {tmp_path}/net.keras to ONNX, as {tmp_path}/net/1/model.onnx"
+    file(tmp_path / "net.h5")
+    assert empty_advice(tmp_path) == f"export {tmp_path}/net.h5 to ONNX, as {tmp_path}/net/1/model.onnx"
     file(tmp_path / "digits.onnx")
     assert empty_advice(tmp_path).startswith(f"move {tmp_path}/digits.onnx to {tmp_path}/digits/1/model.onnx: ")
     assert empty_advice(tmp_path / "nowhere") == ""
