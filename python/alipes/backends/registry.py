@@ -12,6 +12,7 @@ from alipes.backends.base import Backend
 from alipes.backends.catboost.backend import CatboostBackend
 from alipes.backends.fil.backend import FilBackend
 from alipes.backends.lightgbm.backend import LightgbmBackend
+from alipes.backends.mlflow.backend import MlflowBackend
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 from alipes.backends.openvino.backend import OpenvinoBackend
 from alipes.backends.python.backend import PythonBackend
@@ -34,6 +35,7 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
         "catboost": CatboostBackend,
         "fil": FilBackend,
         "lightgbm": LightgbmBackend,
+        "mlflow": MlflowBackend,
         "onnxruntime": OnnxruntimeBackend,
         "openvino": OpenvinoBackend,
         "python": PythonBackend,

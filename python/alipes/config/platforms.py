@@ -48,6 +48,8 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
     Platform("averager", "averager", ""),
     Platform("tensorflow", "keras", "model.keras"),
     Platform("tensorflow", "tensorflow_savedmodel", "saved_model.pb"),
+    Platform("mlflow", "", "model.mlflow"),
+    Platform("mlflow", "", "MLmodel"),
 )
 """In the order in which files are looked for."""
 

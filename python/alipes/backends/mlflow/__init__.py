@@ -1,0 +1,1 @@
+"""The MLflow backend: model folders, run by the framework that each names."""
