@@ -18,7 +18,7 @@ from alipes.serve.folder import repository_of
 from alipes.serve.gpus import has_gpu, say_without_gpu, visible_devices
 from alipes.serve.instance import Instance
 from alipes.serve.recipe import Recipe, Runtime, find_image
-from alipes.serve.supervisor import Supervisor
+from alipes.serve.supervisor import Inherited, Supervisor
 
 __all__ = ["announced", "recipe", "serve", "supervised"]
 
@@ -85,20 +85,20 @@ def _serving(plan: Recipe, log_file: str | os.PathLike[str] | None, *, wait: boo
 
 @contextmanager
 def supervised(
-    plan: Recipe, log_file: str | os.PathLike[str] | None, descriptors: Sequence[int] = ()
+    plan: Recipe, log_file: str | os.PathLike[str] | None, inherited: Inherited | None = None
 ) -> Iterator[tuple[Supervisor, Path]]:
     """Runs a server, and stops it at the end. A process that was forked meanwhile leaves it alone at its own end.
 
     Args:
         plan: How it is started.
         log_file: Where its output goes; `None` for a file that goes with it.
-        descriptors: Descriptors of this process that it inherits.
+        inherited: What it inherits beside the environment.
     """
     owner = os.getpid()
     folder = Path(tempfile.mkdtemp(prefix="alipes-serve-"))
     try:
         log = Path(log_file).absolute() if log_file is not None else folder / "server.log"
-        supervisor = Supervisor(plan, requested_endpoints(plan.flags), log, descriptors)
+        supervisor = Supervisor(plan, requested_endpoints(plan.flags), log, inherited)
         supervisor.start()
         try:
             yield supervisor, log

@@ -15,6 +15,7 @@ from alipes.serve.endpoints import flag_words
 from alipes.serve.flags import FlagValue, keyword_words
 from alipes.serve.instance import Instance
 from alipes.serve.recipe import Recipe, Runtime
+from alipes.serve.supervisor import Inherited
 
 __all__ = ["Server"]
 
@@ -91,10 +92,10 @@ class Server(Instance):
         timeout: float | None,
         *,
         wait: bool,
-        descriptors: Sequence[int] = (),
+        inherited: Inherited | None = None,
     ) -> None:
         with ExitStack() as stack:
-            supervisor, log = stack.enter_context(supervised(plan, log_file, descriptors))
+            supervisor, log = stack.enter_context(supervised(plan, log_file, inherited))
             Instance.__init__(self, plan.name, supervisor, log, announced=announced(plan))
             if wait:
                 self.wait_until_ready(timeout)

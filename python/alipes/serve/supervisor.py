@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -20,13 +21,26 @@ from alipes.serve.readiness import in_use
 from alipes.serve.recipe import EXIT_TIMEOUT_S, Command, Recipe
 from alipes.serve.running import Child, Running
 
-__all__ = ["ATTEMPTS", "Supervisor", "end", "environment"]
+__all__ = ["ATTEMPTS", "Inherited", "Supervisor", "end", "environment"]
 
 ATTEMPTS: Final = 5
 """How often a server is started on other ports: other processes may take free ports before the server binds them."""
 
 _STOP_MARGIN_S: Final = 5.0
 _log = logging.getLogger("alipes.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """What a server inherits from its script, beside the environment.
+
+    Attributes:
+        descriptors: Descriptors, under the numbers that they have here.
+        variables: Further variables.
+    """
+
+    descriptors: Sequence[int] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class Supervisor:
@@ -36,13 +50,13 @@ class Supervisor:
     ends: this thread lives as long as the interpreter, while the one that called `serve` may end earlier.
     """
 
-    def __init__(self, recipe: Recipe, requested: Endpoints, log: Path, descriptors: Sequence[int] = ()) -> None:
-        """Starts nothing yet. The server will inherit the descriptors, under the numbers that they have here."""
+    def __init__(self, recipe: Recipe, requested: Endpoints, log: Path, inherited: Inherited | None = None) -> None:
+        """Starts nothing yet."""
         self.endpoints: Endpoints = {}
         self.ports: set[int] = set()
         self.ended = threading.Event()
         self._recipe = recipe
-        self._descriptors = descriptors
+        self._inherited = inherited or Inherited()
         self._requested = requested
         self._log_path = log
         self._port_mapping = PortMapping(next((endpoint.host for endpoint in requested.values()), ""))
@@ -125,8 +139,8 @@ class Supervisor:
             self.ports |= {port for endpoint in self.endpoints.values() for port in (endpoint.requested, endpoint.port)}
             command = self._recipe.command(self.endpoints)
             ports = named_ports(self.endpoints)
-            variables = self._port_mapping.variables(ports)
-            self._running = child = Child(spawn(command, self._log_path, variables, self._descriptors))
+            variables = {**self._port_mapping.variables(ports), **self._inherited.variables}
+            self._running = child = Child(spawn(command, self._log_path, variables, self._inherited.descriptors))
             self._port_mapping.publish(ports, child.pid)
         report_moved(self._recipe.name, self._requested, self.endpoints)
         self._begun.set()

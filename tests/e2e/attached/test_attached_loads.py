@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from alipes import AlreadyExists, InferError, NotFound, ServeError
+from alipes import AlreadyExists, Client, InferError, NotFound, ServeError
 from alipes.attached import Attachment, InferenceRequest, InferenceResponse
 from support.attached import LOCAL, answer, attach, attached, config, given, numbers
 from support.processes import descriptors, is_gone, memory_files
@@ -200,7 +200,7 @@ def test_two_models_of_one_name_are_refused() -> None:
 def test_what_is_no_flag_is_said_and_nothing_starts() -> None:
     with pytest.raises(ServeError, match="htpp_port= is no flag of the server"):
         Attachment(htpp_port=0).start()
-    with pytest.raises(ServeError, match="model_control_mode= is settled"):
+    with pytest.raises(ServeError, match="model_control_mode= cannot be given here: attached models are loaded"):
         Attachment(model_control_mode="poll", **LOCAL).start()
     assert threads() == []
 
@@ -217,3 +217,29 @@ def test_waiting_ends_with_the_time_or_with_the_server() -> None:
         assert attachment.wait(timeout=TIMEOUT_S) is True
         # Whoever executed for the server learns of its end.
         until(lambda: not [name for name in threads() if name.startswith("alipes-echo")])
+
+
+@pytest.mark.parametrize("address", ["url", "grpc_url"])
+def test_nobody_but_the_script_loads_or_unloads(address: str) -> None:
+    with attach(attached("echo", Counted())) as attachment:
+        with Client(getattr(attachment, address)) as stranger:
+            for control in (stranger.load, stranger.unload):
+                with pytest.raises(InferError, match="restricted"):
+                    control("echo")
+            assert stranger.infer("echo", numbers(1)).tolist() == [1]
+        # Whoever can list processes reads their words, and finds no secret there.
+        assert "restricted" not in Path(f"/proc/{attachment.server.pid}/cmdline").read_text()
+
+
+def test_restrictions_of_the_script_stay() -> None:
+    restricted = {
+        "http_restricted_api": "statistics:key=word",
+        "server_args": "--grpc-restricted-protocol metadata:k=w",
+    }
+    with attach(attached("echo", Counted()), **restricted) as attachment:
+        with Client(attachment.url) as stranger, pytest.raises(InferError, match="restricted"):
+            stranger.statistics("echo")
+        with Client(attachment.url, headers={"key": "word"}) as friend:
+            assert friend.statistics("echo")
+        with Client(attachment.grpc_url) as stranger, pytest.raises(InferError, match="restricted"):
+            stranger.metadata("echo")

@@ -1,0 +1,74 @@
+"""Who may load and unload: the script alone. A load request can bring a configuration and files that run as code."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from alipes.errors import ServeError
+
+__all__ = ["Guard"]
+
+_GROUP: Final = "model-repository"
+_HEADER: Final = "alipes-attached"
+_GRPC_PREFIX: Final = "triton-grpc-protocol-"
+_SECRET_BYTES: Final = 32
+
+_FLAGS: Final = ("http-restricted-api", "grpc-restricted-protocol")
+"""What restricts groups of requests to those with a header."""
+
+
+class Guard:
+    """A header that requests to load and unload must have, with a value that only this script and its server know.
+
+    Its server is told by variables: other users of the machine can read the words of a command line.
+    """
+
+    def __init__(self) -> None:
+        """Makes a new secret."""
+        self._secret = secrets.token_urlsafe(_SECRET_BYTES)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the script's own clients send, over HTTP or gRPC."""
+        return {_HEADER: self._secret, f"{_GRPC_PREFIX}{_HEADER}": self._secret}
+
+    def settle(self, words: Sequence[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Adds the guard to what a command line and the environment restrict.
+
+        Args:
+            words: The words of a command line.
+            environ: The environment that the server will have.
+
+        Returns:
+            The words without those that restrict groups, and the variables that do.
+
+        Raises:
+            ServeError: If a restriction holds white space, which variables cannot hold.
+        """
+        rest, named = _taken_out(words)
+        variables = {}
+        for flag in _FLAGS:
+            variable = f"ALIPES_{flag.replace('-', '_').upper()}"
+            values = named[flag] or environ.get(variable, "").split()
+            spaced = [value for value in values if value.split() != [value]]
+            if spaced:
+                raise ServeError(f"--{flag}={spaced[0]} cannot be used here: its value has white space, or is empty")
+            variables[variable] = " ".join((*values, f"{_GROUP}:{_HEADER}={self._secret}"))
+        return rest, variables
+
+
+def _taken_out(words: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """The words without the flags that restrict groups, and the values of these."""
+    rest: list[str] = []
+    named: dict[str, list[str]] = {flag: [] for flag in _FLAGS}
+    following: Iterator[str] = iter(words)
+    for word in following:
+        name, equals, value = word.partition("=")
+        flag = name.removeprefix("--").replace("_", "-")
+        if name.startswith("--") and flag in named:
+            named[flag].append(value if equals else next(following, ""))
+        else:
+            rest.append(word)
+    return rest, named

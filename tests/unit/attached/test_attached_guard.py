@@ -1,0 +1,39 @@
+"""The guard of load requests: what it makes of the words of a command line."""
+
+from __future__ import annotations
+
+import pytest
+from alipes import ServeError
+from alipes.attached.guard import Guard
+
+HTTP, GRPC = "ALIPES_HTTP_RESTRICTED_API", "ALIPES_GRPC_RESTRICTED_PROTOCOL"
+
+
+def test_the_secret_is_in_variables_and_not_in_words() -> None:
+    guard = Guard()
+    words, variables = guard.settle(["--log-verbose=1", "-q"], {})
+    assert words == ["--log-verbose=1", "-q"]
+    secret = guard.headers["alipes-attached"]
+    assert variables == dict.fromkeys((HTTP, GRPC), f"model-repository:alipes-attached={secret}")
+    assert len(secret) >= 40
+    assert Guard().headers != guard.headers
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--http-restricted-api=trace:a=b", "--http-port=0"],
+        ["--http_restricted_api", "trace:a=b", "--http-port=0"],
+    ],
+)
+def test_restrictions_of_a_command_line_move_to_the_variable(words: list[str]) -> None:
+    rest, variables = Guard().settle(words, {HTTP: "logging:weaker=source", GRPC: "statistics:c=d"})
+    assert rest == ["--http-port=0"]
+    assert variables[HTTP].startswith("trace:a=b model-repository:")
+    assert variables[GRPC].startswith("statistics:c=d model-repository:")
+
+
+@pytest.mark.parametrize("words", [["--http-restricted-api=trace:a=b c"], ["--http-restricted-api"]])
+def test_a_restriction_that_no_variable_can_hold_is_refused(words: list[str]) -> None:
+    with pytest.raises(ServeError, match="white space, or is empty"):
+        Guard().settle(words, {})
