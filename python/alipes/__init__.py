@@ -59,6 +59,8 @@ __all__ = [
     "Platform",
     "RepositoryError",
     "RepositoryUseError",
+    "Request",
+    "Response",
     "ServeError",
     "ServeTimeout",
     "Server",
@@ -73,6 +75,7 @@ __all__ = [
     "__version__",
     "attach",
     "launch",
+    "model",
     "serve",
 ]
 
@@ -90,6 +93,8 @@ if TYPE_CHECKING:
     from alipes.serve.context import serve
     from alipes.serve.detached import attach, launch
     from alipes.serve.server import Server
+    from alipes.worker.apps.decorator import model
+    from alipes.worker.apps.exchange import Request, Response
 
     __version__: str = _version()
 
@@ -102,11 +107,14 @@ _HOMES = {
     "InferenceClient": "alipes.client.inference.client",
     "ModelRepository": "alipes.repository.model_repository",
     "Platform": "alipes.repository.platform",
+    "Request": "alipes.worker.apps.exchange",
+    "Response": "alipes.worker.apps.exchange",
     "Server": "alipes.serve.server",
     "ServerMonitor": "alipes.monitor.monitor",
     "StreamClient": "alipes.client.inference.stream_client",
     "attach": "alipes.serve.detached",
     "launch": "alipes.serve.detached",
+    "model": "alipes.worker.apps.decorator",
 }
 del _HOMES["__version__"], _HOMES["serve"]  # neither is an object of that name in a module
 

@@ -10,6 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
+from alipes.apps.serving import apps_of
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.config.forms import TRITONS
 from alipes.config.load import parse_flags
@@ -42,10 +43,21 @@ def serve(arguments: Sequence[str]) -> int:
 
         show_mistake(flag_mistake(error))
         return USAGE_ERROR
+    try:
+        apps = apps_of(options)
+    except ConfigError as error:
+        return _refuse(error)
     from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run
 
-    return run(options, partial(start_mistake, options), greets=True)
+    if apps is None:
+        return run(options, partial(start_mistake, options), greets=True)
+    with apps:
+        try:
+            options = apps.options()
+        except ConfigError as error:
+            return _refuse(error)
+        return run(options, partial(start_mistake, options), greets=True)
 
 
 def serve_as_triton(arguments: Sequence[str]) -> int:
@@ -65,6 +77,11 @@ def serve_as_triton(arguments: Sequence[str]) -> int:
     from alipes.server.process import run
 
     return run(options)
+
+
+def _refuse(error: ConfigError) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return 1
 
 
 def _show_page(arguments: Sequence[str]) -> bool:

@@ -148,7 +148,7 @@ def _written_out(argv: Sequence[str]) -> Iterator[str]:
 
 def _check_behind(switch: Flag, word: str) -> None:
     """Refuse a word behind a switch that is neither its value nor a repository: the server would open every port."""
-    if not word or word.startswith("-") or "://" in word or Path(word).exists():
+    if not word or word.startswith("-") or "://" in word or ".py" in word or Path(word).exists():
         return
     name = f"--{switch.name}"
     raise ConfigError(

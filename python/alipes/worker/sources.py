@@ -20,7 +20,7 @@ from importlib.machinery import (
 from pathlib import Path
 from types import CodeType, ModuleType
 
-__all__ = ["UncachedLoader", "import_file", "import_package", "open_folder"]
+__all__ = ["UncachedLoader", "import_file", "import_file_as", "import_package", "open_folder"]
 
 
 class UncachedLoader(SourceFileLoader):
@@ -68,6 +68,11 @@ def import_package(folder: Path) -> str:
 def import_file(file: Path, package: str) -> ModuleType:
     """Imports a file as a module of a package."""
     return _import(f"{package}.{file.name.removesuffix('.py')}", file, None)
+
+
+def import_file_as(name: str, file: Path) -> ModuleType:
+    """Imports a file as a module of a name; one that is imported already is given."""
+    return sys.modules[name] if name in sys.modules else _import(name, file, None)
 
 
 def _import(name: str, file: Path, search: list[str] | None) -> ModuleType:

@@ -19,6 +19,9 @@ __all__ = ["PythonBackend"]
 _BOOTSTRAP: Final = Path(__file__).parents[2] / "worker" / "bootstrap.py"
 """What the interpreter of a model runs first. Run as a file: the environment need not know of this package."""
 
+_APP: Final = "app.json"
+"""File of a version that runs a function of an app."""
+
 _RESERVED_CHARACTERS: Final = frozenset(";|&$`<>()[]{}\\\"'*?~#!")
 """What a shell reads. Releases of Triton after 2.51 refuse it in the names that they give to processes."""
 
@@ -35,6 +38,8 @@ class PythonBackend(Backend):
     def complete(self) -> None:
         """Let the model complete its configuration, listed inputs and outputs or not: it may have more to say."""
         self._check_names()
+        if (self.draft.version_folder / _APP).is_file():
+            return  # the app has said all of it before it was written
         merge_completed(self.draft.config, self._ask())
 
     def engine(self) -> Engine:

@@ -1,0 +1,67 @@
+"""Writes the models of an app into a repository: for each a folder with a configuration and a short `model.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.config.datatypes import config_number
+from alipes.config.pbtxt import to_pbtxt
+from alipes.config.schema import ModelConfig, new_config
+
+__all__ = ["APP_FILE", "MODEL_FILE", "app_config", "write_model"]
+
+APP_FILE: Final = "app.json"
+"""File of a version that says which function of which source it runs; clients do not see it."""
+
+MODEL_FILE: Final = '''"""Runs the function that app.json names. Written by alipes."""
+
+from alipes.worker.apps.program import TritonPythonModel
+
+__all__ = ["TritonPythonModel"]
+'''
+
+
+def app_config(model: Mapping[str, Any]) -> ModelConfig:
+    """The configuration of a model of an app.
+
+    Args:
+        model: What the app says of it.
+    """
+    config = new_config(name=model["name"], backend="python", max_batch_size=model["max_batch_size"])
+    for side in ("input", "output"):
+        for tensor in model[f"{side}s"]:
+            one = getattr(config, side).add(name=tensor["name"], data_type=config_number(tensor["datatype"]))
+            one.dims.extend(tensor["dims"])
+            if tensor.get("optional"):
+                one.optional = True
+    gpu = model["device"] == "gpu"
+    config.instance_group.add(count=model["instances"], kind="KIND_GPU" if gpu else "KIND_CPU")
+    if model["max_batch_size"] > 0:
+        config.dynamic_batching.max_queue_delay_microseconds = round(model["max_delay_s"] * 1e6)
+    if model["is_stream"]:
+        config.model_transaction_policy.decoupled = True
+    endpoint = {"methods": ["POST"], "stream": bool(model["is_stream"])}
+    config.parameters["endpoint"].string_value = json.dumps(endpoint)
+    return config
+
+
+def write_model(repository: Path, config: ModelConfig, app: Mapping[str, str]) -> None:
+    """Writes a model, or how it is now; the version is 1.
+
+    Args:
+        repository: The folder of the models.
+        config: Its configuration.
+        app: Where the app stands, for the worker: `file`, or `module` with `root`; and what tells one state of the
+            source from another.
+    """
+    folder = repository / config.name
+    version = folder / "1"
+    version.mkdir(parents=True, exist_ok=True)
+    (version / "model.py").write_text(MODEL_FILE, encoding="utf-8")
+    (version / APP_FILE).write_text(json.dumps({**app, "name": config.name}), encoding="utf-8")
+    half = folder / ".config.pbtxt"
+    half.write_text(to_pbtxt(config), encoding="utf-8")
+    half.rename(folder / "config.pbtxt")

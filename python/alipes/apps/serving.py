@@ -1,0 +1,128 @@
+"""Puts apps into the options of a server: a repository is made for them, which goes with the process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from alipes.apps.description import Description, Inquiry
+from alipes.apps.folders import app_config, write_model
+from alipes.apps.target import Target, is_app, target_of
+from alipes.config.options import ServerOptions
+from alipes.errors import ConfigError
+from alipes.repository.process_folder import ProcessFolder
+
+__all__ = ["Apps", "apps_of"]
+
+
+def apps_of(options: ServerOptions) -> Apps | None:
+    """The apps among the repositories of a server; None where there are none.
+
+    Raises:
+        ConfigError: If a file that is named is not there.
+    """
+    words = [path for path in options.repository.paths if is_app(path)]
+    return Apps(options, [target_of(word) for word in words]) if words else None
+
+
+class Apps:
+    """The apps of one server, from their description to the end of the server."""
+
+    def __init__(self, options: ServerOptions, targets: Sequence[Target]) -> None:
+        """Starts the processes that describe the apps.
+
+        Args:
+            options: Those of the server.
+            targets: The apps.
+        """
+        self.targets = tuple(targets)
+        self.descriptions: dict[Target, Description] = {}
+        self._options = options
+        self._folder: ProcessFolder | None = None
+        self._stack = ExitStack()
+        self._inquiries = [self._stack.enter_context(Inquiry(target)) for target in targets]
+
+    def __enter__(self) -> Self:
+        """The apps themselves."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Removes the repository, and ends what still describes."""
+        self._stack.close()
+        if self._folder is not None:
+            self._folder.close()
+
+    @property
+    def repository(self) -> Path:
+        """The folder of the models; made when the apps are known."""
+        assert self._folder is not None, "options() makes it"
+        return self._folder.path
+
+    def options(self) -> ServerOptions:
+        """The server's options with the repository in place of the apps.
+
+        Raises:
+            ConfigError: If an app cannot be imported or served, or two models have one name.
+        """
+        for inquiry in self._inquiries:
+            self.descriptions[inquiry.target] = inquiry.result()
+        self._stack.close()
+        check_names(self.descriptions.values())
+        try:
+            self._folder = ProcessFolder("repository")
+        except OSError as error:
+            raise ConfigError(f"the folder for the app's models cannot be made: {error}") from error
+        for description in self.descriptions.values():
+            self.write(description)
+        names = [model["name"] for one in self.descriptions.values() for model in one.models]
+        before = self._options.repository
+        folders = [path for path in before.paths if not is_app(path)]
+        load_models = before.load_models
+        if before.control_mode == "explicit" and load_models != ("*",):
+            load_models = (*load_models, *names)
+        repository = replace(before, paths=(str(self.repository), *folders), load_models=load_models)
+        return replace(self._options, repository=repository)
+
+    def write(self, description: Description) -> None:
+        """Writes the models of an app as its source is now."""
+        target = description.target
+        app = {"file": target.file} if target.file else {"module": target.module, "root": target.root}
+        app["state"] = _state(description.files)
+        for model in description.models:
+            write_model(self.repository, app_config(model), app)
+
+
+def check_names(descriptions: Iterable[Description]) -> None:
+    """Makes sure that no name stands in two apps.
+
+    Raises:
+        ConfigError: If one does.
+    """
+    seen: dict[str, str] = {}
+    for description in descriptions:
+        for model in description.models:
+            other = seen.setdefault(model["name"], description.target.text)
+            if other != description.target.text:
+                raise ConfigError(
+                    f"two models are called '{model['name']}', in {other} and in {description.target.text}: "
+                    'give one another name, as in @alipes.model(name="other")',
+                    key="model-repository",
+                )
+
+
+def _state(files: Sequence[str]) -> str:
+    """What tells one state of the source from another, so that a changed source is loaded again."""
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            digest.update(Path(file).read_bytes())
+        except OSError:
+            digest.update(b"gone")
+    return digest.hexdigest()[:16]

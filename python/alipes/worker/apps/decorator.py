@@ -1,0 +1,97 @@
+"""`@alipes.model`: marks a function or a class as a model, and leaves it what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from alipes.errors import ConfigError
+from alipes.worker.apps.options import DEFAULT_BATCH, MARK, Options, checked
+
+__all__ = ["model"]
+
+Served = TypeVar("Served", bound=Callable[..., Any])
+
+
+@overload
+def model(served: Served, /) -> Served: ...
+
+
+@overload
+def model(
+    *,
+    name: str | None = None,
+    max_batch_size: int = 0,
+    batch: bool = False,
+    instances: int = 1,
+    max_delay: float = 0.0,
+    concurrency: int = 64,
+    device: str = "cpu",
+    before: Callable[..., Any] | None = None,
+    after: Callable[..., Any] | None = None,
+    before_instances: int = 1,
+    after_instances: int = 1,
+    start: Callable[[], object] | None = None,
+    stop: Callable[[], object] | None = None,
+    example: dict[str, Any] | None = None,
+) -> Callable[[Served], Served]: ...
+
+
+def model(
+    served: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    max_batch_size: int = 0,
+    batch: bool = False,
+    max_delay: float = 0.0,
+    **others: Any,
+) -> Any:
+    """Mark a function or a class as a model, for `alipes serve app.py`.
+
+    What is marked stays an ordinary function or class, which scripts and tests call as before. Its annotations say
+    what `POST /<name>` takes and gives. A generator is a stream; an `async` function works on several requests at a
+    time. A class is made once in each instance; its `predict`, or else its `__call__`, answers.
+
+    Args:
+        served: The function or the class, where the decorator is used bare.
+        name: Name of the model; the function's own, or the class's in lower case, where left out.
+        max_batch_size: Rows that one call may get. Each argument is then an array, or a list, with one row for each
+            request, and so is the result. 0 calls the function for one request at a time.
+        batch: True stands for `max_batch_size=32`.
+        max_delay: Longest wait for further requests of a batch, in seconds.
+        **others: `instances`: processes that run it. `concurrency`: requests that an `async` function or a generator
+            works on at a time, in each of them. `device`: `"cpu"`, or `"gpu"` for a GPU to each of them. `before`,
+            `after`: functions around it, in processes of their own, `before_instances` and `after_instances` of them.
+            `start`, `stop`: functions that are called once in each instance. `example`: arguments that the API page
+            shows.
+
+    Raises:
+        ConfigError: If an option cannot be.
+
+    Example:
+        >>> import alipes
+        >>> @alipes.model
+        ... def add(a: float, b: float = 1.0) -> float:
+        ...     return a + b
+        >>> add(2.0)
+        3.0
+    """
+
+    def mark(thing: Any) -> Any:
+        if not callable(thing):
+            raise ConfigError(f"@alipes.model stands above a function or a class, not above a {type(thing).__name__}")
+        if unknown := sorted(others.keys() - Options.__dataclass_fields__.keys()):
+            raise ConfigError(f"@alipes.model has no option {unknown[0]}=; help(alipes.model) lists them")
+        called = name if name is not None else _own_name(thing)
+        rows = max_batch_size or (DEFAULT_BATCH if batch else 0)
+        options = checked(Options(name=called, max_batch_size=rows, max_delay_s=max_delay, **others))
+        setattr(thing, MARK, options)
+        return thing
+
+    return mark(served) if served is not None else mark
+
+
+def _own_name(thing: Any) -> str:
+    own = str(getattr(thing, "__name__", type(thing).__name__))
+    return own.lower() if isinstance(thing, type) else own

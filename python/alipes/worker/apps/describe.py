@@ -1,0 +1,125 @@
+"""What the control plane asks of an app before it serves it, in a process that is thrown away afterwards.
+
+Usage: `python -m alipes.worker.apps.describe SOURCE RESULT`, where SOURCE is the JSON of a `Source`, with the name of
+the one model that is wanted, or an empty one, and RESULT the file to write. The result is a JSON object: `models`, or
+`error` with what to do.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.errors import AlipesError, ConfigError
+from alipes.worker.apps.documents import Documents
+from alipes.worker.apps.options import Options
+from alipes.worker.apps.plan import BODY, Plan, plan_of
+from alipes.worker.apps.source import Source, declared
+
+__all__ = ["describe", "main"]
+
+_DOCUMENT: Final = {"name": BODY, "datatype": "BYTES", "dims": [1]}
+
+
+def main(arguments: list[str]) -> int:
+    """Describes an app into a file; returns the exit status."""
+    document = json.loads(arguments[0])
+    try:
+        found: dict[str, Any] = {"models": describe(Source.of(document), document.get("name", ""))}
+    except AlipesError as error:
+        found = {"error": str(error)}
+    except BaseException as error:
+        found = {"error": _reason(error, document)}
+    found["files"] = _own_files(document)
+    Path(arguments[1]).write_text(json.dumps(found), encoding="utf-8")
+    return 0
+
+
+def describe(source: Source, name: str = "") -> list[dict[str, Any]]:
+    """The models of an app.
+
+    Args:
+        source: The app.
+        name: The one that is wanted, by its own name or by that of the function; all where empty.
+
+    Raises:
+        ConfigError: If there is none, or one cannot be served.
+        BaseException: Whatever the source raises.
+    """
+    models = declared(source.load())
+    if not models:
+        raise ConfigError("the app has no model: write @alipes.model above a function or a class")
+    if name:
+        wanted = {key: one for key, one in models.items() if name in (key, getattr(one[0], "__name__", ""))}
+        if not wanted:
+            raise ConfigError(f"the app has no model '{name}'; it has {', '.join(sorted(models))}")
+        models = wanted
+    return [_model(served, options) for served, options in models.values()]
+
+
+def _model(served: Any, options: Options) -> dict[str, Any]:
+    plan = plan_of(served, options)
+    Documents(plan, options.name)  # raises where an annotation cannot be served
+    return {
+        "name": options.name,
+        "max_batch_size": options.max_batch_size,
+        "max_delay_s": options.max_delay_s,
+        "instances": options.instances,
+        "device": options.device,
+        "is_stream": plan.is_stream,
+        "inputs": _inputs(plan),
+        "outputs": _outputs(plan),
+    }
+
+
+def _inputs(plan: Plan) -> list[dict[str, Any]]:
+    if not plan.has_tensors:
+        return [_DOCUMENT]
+    return [
+        {"name": one.name, "datatype": one.tensor.datatype, "dims": one.tensor.dims, "optional": not one.required}
+        for one in plan.arguments
+        if one.tensor is not None
+    ]
+
+
+def _outputs(plan: Plan) -> list[dict[str, Any]]:
+    if not plan.has_tensors or plan.outputs is None:
+        return [_DOCUMENT]
+    return [{"name": name, "datatype": one.datatype, "dims": one.dims} for name, one in plan.outputs.items()]
+
+
+def _reason(error: BaseException, document: dict[str, Any]) -> str:
+    """Why an app cannot be imported: kind, text, and the last place in it."""
+    text = f"{type(error).__name__}: {error}".rstrip()
+    place = ""
+    if isinstance(error, SyntaxError) and error.filename:
+        text, place = f"SyntaxError: {error.msg}", f" ({error.filename}, line {error.lineno})"
+    elif frames := traceback.extract_tb(error.__traceback__):
+        own = [
+            frame for frame in frames if not frame.filename.startswith("<") and "/alipes/worker/" not in frame.filename
+        ]
+        place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    module = str(document.get("module", ""))
+    absent = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
+    if absent and not module.startswith(absent) and importlib.util.find_spec(absent.partition(".")[0]) is None:
+        return f"{text}{place}: install the package that has it"
+    return text + place
+
+
+def _own_files(document: dict[str, Any]) -> list[str]:
+    """The files of the app: what was imported from its folder, and its own file."""
+    root = Path(document["file"]).parent if document.get("file") else Path(document.get("root", "."))
+    files = {str(document["file"])} if document.get("file") else set()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).is_relative_to(root) and "site-packages" not in file:
+            files.add(file)
+    return sorted(files)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""What does not fit: the one error that names the place in the document, what is there, and what should be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["MALFORMED", "TOO_LARGE", "UNFIT", "UNREADABLE_TYPE", "Misfit"]
+
+MALFORMED: Final = 400
+"""Status of a body that cannot be read at all, such as JSON that is cut off."""
+
+TOO_LARGE: Final = 413
+"""Status of what is above a limit."""
+
+UNREADABLE_TYPE: Final = 415
+"""Status of a body of a media type that the function does not take."""
+
+UNFIT: Final = 422
+"""Status of a body that can be read and does not fit the annotations, as people know it from FastAPI."""
+
+
+class Misfit(ValueError):
+    """A request does not fit the function; the text is what the client reads.
+
+    Attributes:
+        path: Where, behind the place that is being read: `[3].x`; the whole text has it from the root.
+        what: What is wrong there.
+        status: HTTP status of the answer.
+    """
+
+    def __init__(self, what: str, *, path: str = "", status: int = UNFIT) -> None:
+        """Takes what is wrong and where."""
+        super().__init__(f"${path}: {what}" if status == UNFIT or path else what)
+        self.path = path
+        self.what = what
+        self.status = status
+
+    def below(self, path: str) -> Misfit:
+        """The same, seen from further up.
+
+        Args:
+            path: Path of the place from which this one was seen, without `$`.
+        """
+        return Misfit(self.what, path=path + self.path, status=self.status)

@@ -1,0 +1,83 @@
+"""The model that a worker runs for a decorated function or class; the `model.py` of an app's folder imports it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from alipes.worker.apps.bodies import Bodies
+from alipes.worker.apps.documents import Documents
+from alipes.worker.apps.plan import METHODS, plan_of
+from alipes.worker.apps.runners import Runner, runner_of
+from alipes.worker.apps.source import FILE, Source, find
+
+if TYPE_CHECKING:
+    from alipes._core import InferenceRequest, InferenceResponse
+
+__all__ = ["TritonPythonModel"]
+
+
+class TritonPythonModel:
+    """Answers requests with a function of an app."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        """Imports the app, makes the class where it is one, and calls what is to be called at the start.
+
+        Raises:
+            Exception: Whatever the app raises.
+        """
+        folder = Path(args["model_repository"]) / args["model_version"]
+        document = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        served, self._options = find(Source.of(document).load(folder), document["name"])
+        device = f"cuda:{args['model_instance_device_id']}" if args["model_instance_kind"] == "GPU" else "cpu"
+        if self._options.start is not None:
+            self._options.start()
+        plan = plan_of(served, self._options)
+        bodies = Bodies(plan, Documents(plan, self._options.name))
+        self._object = _made(served, device) if isinstance(served, type) else None
+        function = _method(self._object) if isinstance(served, type) else served
+        self._runner: Runner = runner_of(function, plan, bodies, self._options.concurrency)
+        self._call("setup", device)
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None] | None:
+        """Answers requests, some of them later."""
+        return self._runner.execute(requests)
+
+    def finalize(self) -> None:
+        """Ends what still runs, and calls what is to be called at the end."""
+        self._call("close")
+        self._runner.close()
+        if self._options.stop is not None:
+            self._options.stop()
+
+    def _call(self, name: str, *arguments: str) -> None:
+        """Calls a method of the class, if it has one, with as many of the arguments as it takes."""
+        method = getattr(self._object, name, None)
+        if not callable(method):
+            return
+        result = method(*arguments[: len(inspect.signature(method).parameters)])
+        if inspect.iscoroutine(result):
+            run: Callable[[Any], Any] | None = getattr(self._runner, "run", None)
+            if run is None:
+                import asyncio
+
+                run = asyncio.run
+            run(result)
+
+
+def _made(served: type[Any], device: str) -> Any:
+    """The object of a class, which is given its device where its `__init__` asks for one."""
+    asks = "__init__" in vars(served) and "device" in inspect.signature(served).parameters
+    return served(device=device) if asks else served()
+
+
+def _method(thing: Any) -> Callable[..., Any]:
+    """The method of an object that answers."""
+    for name in METHODS:
+        if callable(getattr(type(thing), name, None)):
+            found: Callable[..., Any] = getattr(thing, name)
+            return found
+    raise TypeError(f"{type(thing).__name__} has no method {' or '.join(METHODS)}")

@@ -1,0 +1,250 @@
+"""How a function is called for requests: one at a time, together, or many side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from alipes.worker.apps.asks import Ask, ask_of
+from alipes.worker.apps.bodies import Bodies
+from alipes.worker.apps.joined import Joined
+from alipes.worker.apps.plan import Plan
+from alipes.worker.apps.statuses import status_of
+from alipes.worker.triton.logger import Logger
+
+if TYPE_CHECKING:
+    from alipes._core import InferenceRequest, InferenceResponse, InferenceResponseSender
+
+__all__ = ["Runner", "runner_of"]
+
+_FINAL: Final = 1
+_LOOK_S: Final = 0.05
+"""Seconds between two looks for callers that have left coroutines."""
+
+
+class Runner(Protocol):
+    """Calls a function."""
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None] | None:
+        """The responses for requests; None for those that are answered later."""
+
+    def close(self) -> None:
+        """Ends what still runs."""
+
+
+def runner_of(function: Callable[..., Any], plan: Plan, bodies: Bodies, concurrency: int) -> Runner:
+    """The runner that a plan calls for.
+
+    Args:
+        function: What is called.
+        plan: What it takes and gives.
+        bodies: Reads the bodies of calls.
+        concurrency: Requests that run side by side, where they do.
+    """
+    if plan.is_async:
+        return _Coroutines(function, plan, bodies, concurrency)
+    if plan.is_stream:
+        return _Streams(function, plan, bodies, concurrency)
+    return _Batches(function, plan, bodies) if plan.batched else _OneByOne(function, plan, bodies)
+
+
+class _OneByOne:
+    def __init__(self, function: Callable[..., Any], plan: Plan, bodies: Bodies) -> None:
+        self._function = function
+        self._plan = plan
+        self._bodies = bodies
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None]:
+        return [self._answer(ask_of(request, self._plan, self._bodies)) for request in requests]
+
+    def close(self) -> None:
+        pass
+
+    def _answer(self, ask: Ask) -> InferenceResponse:
+        try:
+            ask.read()
+            return ask.response(self._function(**ask.arguments))
+        except Exception as error:
+            return _failed(ask, error)
+
+
+class _Batches:
+    def __init__(self, function: Callable[..., Any], plan: Plan, bodies: Bodies) -> None:
+        self._joined = Joined(function, plan)
+        self._plan = plan
+        self._bodies = bodies
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None]:
+        asks = [ask_of(request, self._plan, self._bodies) for request in requests]
+        found: dict[int, Any] = {}
+        good = []
+        for at, ask in enumerate(asks):
+            try:
+                ask.read()
+                good.append(at)
+            except Exception as error:
+                found[at] = error
+        found.update(zip(good, self._joined.answers([asks[at] for at in good]), strict=True))
+        return [_response(ask, found[at]) for at, ask in enumerate(asks)]
+
+    def close(self) -> None:
+        pass
+
+
+class _Streams:
+    """Generators, each on a thread of its own: a slow reader holds up nobody else."""
+
+    def __init__(self, function: Callable[..., Any], plan: Plan, bodies: Bodies, concurrency: int) -> None:
+        self._function = function
+        self._plan = plan
+        self._bodies = bodies
+        self._threads = ThreadPoolExecutor(concurrency, "alipes-stream")
+        self._free = threading.Semaphore(concurrency)
+
+    def execute(self, requests: list[InferenceRequest]) -> None:
+        for request in requests:
+            sender, ask = request.get_response_sender(), ask_of(request, self._plan, self._bodies)
+            self._free.acquire()
+            self._threads.submit(self._run, sender, ask)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, sender: InferenceResponseSender, ask: Ask) -> None:
+        try:
+            self._send_all(sender, ask)
+        except Exception as error:
+            with contextlib.suppress(Exception):  # the caller may be gone
+                sender.send(_failed(ask, error))
+        finally:
+            with contextlib.suppress(Exception):
+                sender.send(flags=_FINAL)
+            self._free.release()
+
+    def _send_all(self, sender: InferenceResponseSender, ask: Ask) -> None:
+        ask.read()
+        values = self._function(**ask.arguments)
+        try:
+            for value in values:
+                if sender.is_cancelled():
+                    return
+                sender.send(ask.response(value))
+        finally:
+            values.close()
+
+
+class _Coroutines:
+    """Coroutines and asynchronous generators on one event loop; a caller that leaves cancels its own."""
+
+    def __init__(self, function: Callable[..., Any], plan: Plan, bodies: Bodies, concurrency: int) -> None:
+        self._function = function
+        self._plan = plan
+        self._bodies = bodies
+        self._free = threading.Semaphore(concurrency)
+        self._running: dict[asyncio.Task[None], InferenceResponseSender] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="alipes-coroutines", daemon=True)
+        self._thread.start()
+        self._watch: asyncio.Task[None] | None = None
+
+    def run(self, coroutine: Any) -> Any:
+        """What a coroutine returns, such as that of an `async def setup`."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None] | None:
+        for request in requests:
+            sender, ask = request.get_response_sender(), ask_of(request, self._plan, self._bodies)
+            self._free.acquire()
+            self._loop.call_soon_threadsafe(self._start, sender, ask)
+        return None if self._plan.is_stream else [None for _ in requests]
+
+    def close(self) -> None:
+        async def cancel() -> None:
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            if others:
+                await asyncio.wait(others, timeout=2.0)
+
+        self.run(cancel())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _start(self, sender: InferenceResponseSender, ask: Ask) -> None:
+        task = self._loop.create_task(self._run(sender, ask))
+        self._running[task] = sender
+        task.add_done_callback(self._end)
+        if self._watch is None or self._watch.done():
+            self._watch = self._loop.create_task(self._cancel_left())
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        self._free.release()
+
+    async def _cancel_left(self) -> None:
+        """Cancels what nobody waits for any more, as long as anything runs."""
+        while self._running:
+            await asyncio.sleep(_LOOK_S)
+            for task, sender in list(self._running.items()):
+                if sender.is_cancelled():
+                    task.cancel()
+
+    async def _run(self, sender: InferenceResponseSender, ask: Ask) -> None:
+        try:
+            ask.read()
+            if self._plan.is_stream:
+                await self._send_all(sender, ask)
+            else:
+                sender.send(ask.response(await self._function(**ask.arguments)), flags=_FINAL)
+                return
+        except asyncio.CancelledError:
+            _send(sender, ask.failure(_cancelled()), self._plan.is_stream)
+        except Exception as error:
+            _send(sender, _failed(ask, error), self._plan.is_stream)
+        if self._plan.is_stream:
+            with contextlib.suppress(Exception):
+                sender.send(flags=_FINAL)
+
+    async def _send_all(self, sender: InferenceResponseSender, ask: Ask) -> None:
+        values = self._function(**ask.arguments)
+        try:
+            async for value in values:
+                # `send` waits for a reader that is slow: not on the loop of all the others.
+                await asyncio.to_thread(sender.send, ask.response(value))
+        finally:
+            await values.aclose()
+
+
+def _send(sender: InferenceResponseSender, response: InferenceResponse, goes_on: bool) -> None:
+    with contextlib.suppress(Exception):  # the caller may be gone
+        sender.send(response, flags=0 if goes_on else _FINAL)
+
+
+def _cancelled() -> Exception:
+    from alipes.errors import Cancelled
+
+    return Cancelled("the caller has left")
+
+
+def _response(ask: Ask, found: Any) -> InferenceResponse:
+    if isinstance(found, Exception):
+        return _failed(ask, found)
+    try:
+        return ask.response(found)
+    except Exception as error:
+        return _failed(ask, error)
+
+
+def _failed(ask: Ask, error: Exception) -> InferenceResponse:
+    """The response for an error. One that is the function's own fault goes into the log with its places."""
+    if status_of(error) is None:
+        Logger.log_error("".join(traceback.format_exception(error)).rstrip())
+    response = ask.failure(error)
+    traceback.clear_frames(error.__traceback__)  # views of the request in them would keep its memory
+    return response

@@ -1,0 +1,238 @@
+"""JSON into the arguments of a function: all kinds of annotations, and one error that names the place."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import enum
+import io
+import json
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+import pytest
+from alipes.errors import ConfigError
+from alipes.worker.apps import custom
+from alipes.worker.apps.documents import Documents, encode
+from alipes.worker.apps.misfit import Misfit
+from alipes.worker.apps.options import Options
+from alipes.worker.apps.plan import plan_of
+from numpy.typing import NDArray
+from PIL import Image
+
+
+@dataclasses.dataclass
+class Row:
+    x: float
+    tags: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Table:
+    rows: list[Row]
+    counts: dict[str, list[int]] = dataclasses.field(default_factory=dict)
+    values: NDArray[np.float32] | None = None
+
+
+class Place(TypedDict):
+    city: str
+    zip: int
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+def documents(annotation: Any, default: Any = ...) -> Documents:
+    def function(x: Any = default) -> None: ...
+
+    if default is ...:
+        function.__defaults__ = None
+    function.__annotations__ = {"x": annotation}
+    options = Options(name="function")
+    return Documents(plan_of(function, options), "function")
+
+
+def read(annotation: Any, value: Any) -> Any:
+    return documents(annotation).read(json.dumps({"x": value}).encode())["x"]
+
+
+def misfit(annotation: Any, value: Any) -> str:
+    with pytest.raises(Misfit) as raised:
+        read(annotation, value)
+    assert raised.value.status == 422
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "expected"),
+    [
+        (int, 3, 3),
+        (float, 3, 3.0),
+        (str, "é", "é"),
+        (bool, True, True),
+        (None, None, None),
+        (int | None, None, None),
+        (list[float], [1, 2.5], [1.0, 2.5]),
+        (tuple[int, str], [1, "a"], (1, "a")),
+        (dict[str, list[int]], {"a": [1]}, {"a": [1]}),
+        (int | str, "a", "a"),
+        (Literal["a", "b"], "b", "b"),
+        (Colour, "red", Colour.RED),
+        (Row, {"x": 1}, Row(1.0)),
+        (list[Row], [{"x": 1, "tags": ["t"]}], [Row(1.0, ["t"])]),
+        (Place, {"city": "Bonn", "zip": 53111}, {"city": "Bonn", "zip": 53111}),
+        (bytes, base64.b64encode(b"\x00\xff").decode(), b"\x00\xff"),
+        (Any, {"a": [1, None]}, {"a": [1, None]}),
+    ],
+)
+def test_an_annotation_takes_what_it_names(annotation: Any, value: Any, expected: Any) -> None:
+    assert read(annotation, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "said"),
+    [
+        (int, "3", "$.x: expected int, got str"),
+        (float, None, "$.x: expected float, got null"),
+        (list[float], [1, "a"], "$.x[1]: expected float, got str"),
+        (Table, {"rows": [{"x": 1}, {"x": "s"}]}, "$.x.rows[1].x: expected float, got str"),
+        (Table, {"rows": [{}]}, "$.x.rows[0].x: is missing"),
+        (Table, {"rows": [], "counts": {"a": [1], "b c": [1, 2.5]}}, "$.x.counts['b c'][1]: expected int, got float"),
+        (Table, {"rows": [], "values": [1, "a"]}, "$.x.values[1]: expected float, got str"),
+        (Literal["a", "b"], "c", "$.x: invalid enum value 'c'"),
+        (bytes, "no base64!", "$.x: invalid base64 encoded string"),
+    ],
+)
+def test_an_error_names_the_place_and_both_kinds(annotation: Any, value: Any, said: str) -> None:
+    assert misfit(annotation, value) == said
+
+
+def test_missing_and_unknown_arguments_are_named() -> None:
+    reader = documents(int)
+    with pytest.raises(Misfit, match=r"^\$\.x: is missing$"):
+        reader.read(b"")
+    with pytest.raises(Misfit, match=r"^\$\.y: there is no such argument$"):
+        reader.read(b'{"x": 1, "y": 2}')
+    with pytest.raises(Misfit, match=r"^\$: expected object, got array$"):
+        reader.read(b"[1]")
+
+
+@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"x": 1} rest', b'{"x":' + b"[" * 100_000])
+def test_a_body_that_is_no_json_is_a_bad_request(body: bytes) -> None:
+    with pytest.raises(Misfit) as raised:
+        documents(Any).read(body)
+    assert raised.value.status == 400
+
+
+def test_a_default_is_the_functions_own() -> None:
+    assert documents(list[int], [1]).read(b"{}") == {}
+    assert documents(list[int], [1]).read(b'{"x": [2]}') == {"x": [2]}
+
+
+def test_arrays_take_nested_lists_of_their_kind() -> None:
+    for value in ([1.5, 2], [], [[1], [2]], 3):
+        array = read(NDArray[np.float32], value)
+        assert array.dtype == np.float32
+        np.testing.assert_array_equal(array, np.array(value, np.float32))
+    assert read(NDArray[np.int8], [[1, -2]]).dtype == np.int8
+    assert read(NDArray[np.bool_], [True]).tolist() == [True]
+    assert read(np.ndarray, [1, 2]).tolist() == [1, 2]
+    assert read(Annotated[np.ndarray, np.uint8, (None, 2)], [[1, 2]]).shape == (1, 2)
+    assert read(list[NDArray[np.int64]], [[1], [2, 3]])[1].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "said"),
+    [
+        (NDArray[np.float32], [[1, "a"]], "$.x[0][1]: expected float, got str"),
+        (NDArray[np.float32], ["1.5"], "$.x[0]: expected float, got str"),
+        (NDArray[np.float32], [[1], [1, 2]], "$.x: expected an array of float32, got lists of different lengths"),
+        (NDArray[np.float32], {"a": 1}, "$.x: expected an array of float32, got object"),
+        (NDArray[np.float32], [None], "$.x[0]: expected float, got null"),
+        (NDArray[np.int8], [1, 300], "$.x[1]: expected an integer of int8, got one out of its range"),
+        (NDArray[np.int64], [1.5], "$.x[0]: expected int, got float"),
+        (NDArray[np.int64], [2**70], "$.x[0]: expected a number of int64, got an integer that is too large"),
+        (NDArray[np.bool_], [1], "$.x[0]: expected bool, got int"),
+        (Annotated[np.ndarray, np.float32, (None, 2)], [[1]], "got shape [1, 1]"),
+        (list[NDArray[np.int8]], [[1], ["a"]], "$.x[1][0]: expected int, got str"),
+    ],
+)
+def test_an_array_that_does_not_fit_names_the_item(annotation: Any, value: Any, said: str) -> None:
+    assert said in misfit(annotation, value)
+
+
+def test_pictures_come_in_base64() -> None:
+    data = custom.png(Image.new("RGB", (3, 2), "red"))
+    text = base64.b64encode(data).decode()
+    for value in (text, f"data:image/png;base64,{text}"):
+        picture = read(Image.Image, value)
+        assert (picture.size, picture.getpixel((2, 1))) == ((3, 2), (255, 0, 0))
+
+
+def test_a_picture_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = custom.png(Image.effect_noise((64, 64), 50))
+    assert "expected a picture in base64, got int" in misfit(Image.Image, 5)
+    assert "no base64" in misfit(Image.Image, "?")
+    assert "expected a picture, such as" in misfit(Image.Image, base64.b64encode(b"text").decode())
+    assert "cannot be read" in misfit(Image.Image, base64.b64encode(data[: len(data) // 2]).decode())
+    monkeypatch.setattr(custom, "MAX_PIXELS", 4095)
+    with pytest.raises(Misfit, match=r"64 x 64 pixels") as raised:
+        read(Image.Image, base64.b64encode(data).decode())
+    assert raised.value.status == 413
+
+
+def test_pydantic_models_are_read_and_answered() -> None:
+    pydantic = pytest.importorskip("pydantic", reason="an app may use pydantic; nothing of ours needs it")
+
+    class Item(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        name: str
+        prices: list[float] = pydantic.Field(default_factory=list)
+
+    assert read(Item, {"name": "a", "prices": [1]}) == Item(name="a", prices=[1.0])
+    assert read(list[Item], [{"name": "a"}]) == [Item(name="a")]
+    assert misfit(list[Item], [{"name": "a"}, {"name": "b", "prices": ["z"]}]).startswith("$.x[1].prices[0]: ")
+    assert json.loads(encode(Item(name="a"))) == {"name": "a", "prices": []}
+
+
+@pytest.mark.parametrize("annotation", [complex, Callable[[int], int], object, io.BytesIO, list[complex], Row | Table])
+def test_an_annotation_that_no_document_can_hold_is_refused(annotation: Any) -> None:
+    with pytest.raises(ConfigError, match="argument 'x'") as raised:
+        documents(annotation)
+    assert "take numbers, texts, lists" in str(raised.value)
+
+
+def test_an_annotation_that_is_not_defined_is_refused() -> None:
+    with pytest.raises(ConfigError, match="annotations cannot be read: name 'Nope' is not defined"):
+        documents("Nope")
+
+
+def test_values_are_answered_as_they_are() -> None:
+    value = {
+        "array": np.arange(4, dtype=np.float32).reshape(2, 2),
+        "number": np.float32(1.5),
+        "texts": np.array(["a", b"b"], object),
+        "row": Row(1.0),
+        "colour": Colour.BLUE,
+        "bytes": b"\x00",
+        "nan": math.nan,
+        "none": None,
+    }
+    assert json.loads(encode(value)) == {
+        "array": [[0, 1], [2, 3]],
+        "number": 1.5,
+        "texts": ["a", "b"],
+        "row": {"x": 1.0, "tags": []},
+        "colour": "blue",
+        "bytes": "AA==",
+        "nan": None,
+        "none": None,
+    }
+
+
+def test_a_value_that_cannot_be_answered_is_named() -> None:
+    with pytest.raises(TypeError, match="a complex cannot be answered as JSON"):
+        encode({"a": 1j})
