@@ -26,7 +26,7 @@ ALLOWED = {
     "progress": set(),
     "repository": {"config", "load", "progress", "worker"},  # exported functions get a copy of its `JointCalls`
     "streaming": {"repository", "local_ports"},
-    "apps": {"config", "repository"},
+    "apps": {"config", "repository", "server"},
     "backends": {"config", "disclosure", "load", "repository", "signature"},
     "worker": {"signature"},
     "server": {"config", "disclosure", "load", "repository", "backends"},

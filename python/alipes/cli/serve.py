@@ -57,7 +57,10 @@ def serve(arguments: Sequence[str]) -> int:
             options = apps.options()
         except ConfigError as error:
             return _refuse(error)
-        return run(options, partial(start_mistake, options), greets=True)
+        from alipes.apps.companion import AppsCompanion
+
+        companion = AppsCompanion(apps, follows=options.repository.reload)
+        return run(options, partial(start_mistake, options), greets=True, companion=companion)
 
 
 def serve_as_triton(arguments: Sequence[str]) -> int:

@@ -145,6 +145,7 @@ class RepositoryOptions:
         load_timeout_s: Longest time that the load of a model may take; 0 sets no limit.
         poll_interval_s: Seconds between two looks at the repositories in mode `poll`.
         namespacing: Whether a model's name may stand in several repositories.
+        reload: Whether the source of apps is followed.
     """
 
     paths: tuple[str, ...]
@@ -157,6 +158,7 @@ class RepositoryOptions:
     load_timeout_s: float
     poll_interval_s: int
     namespacing: bool
+    reload: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from alipes.errors import AlipesError
 from alipes.server.installation import check_installation
 from alipes.server.log import configure, log, reopen
 from alipes.server.memory import bound_heaps
-from alipes.server.server import InProcessServer
+from alipes.server.server import Companion, InProcessServer
 from alipes.server.signals import RELOAD_SIGNAL, STOP_SIGNALS, Event, Wakeup
 
 EXPIRED = "Exit timeout expired. Exiting immediately."
@@ -23,13 +23,20 @@ EXPIRED = "Exit timeout expired. Exiting immediately."
 ONE_WISH_S = 0.25
 
 
-def run(options: ServerOptions, explain: Callable[[AlipesError], str] = str, *, greets: bool = False) -> int:
+def run(
+    options: ServerOptions,
+    explain: Callable[[AlipesError], str] = str,
+    *,
+    greets: bool = False,
+    companion: Companion | None = None,
+) -> int:
     """Serves until SIGTERM or SIGINT; SIGHUP reloads certificates and opens files again.
 
     Args:
         options: What to serve, and where.
         explain: What to say of an error that keeps the server from starting.
         greets: Whether the server says, once it is ready, what a person may want to know.
+        companion: What goes along with the server.
 
     Returns:
         0 after a clean drain, 1 if the server could not start. If the drain does not end within the exit time-out, or a
@@ -48,7 +55,7 @@ def run(options: ServerOptions, explain: Callable[[AlipesError], str] = str, *, 
             if options.worker.attached_socket is not None:
                 keep_socket(options.worker.attached_socket)
             # Binds: a port in use is an error before any model is loaded.
-            server = InProcessServer(options, greets=greets)
+            server = InProcessServer(options, greets=greets, companion=companion)
         except AlipesError as error:
             return _refuse(explain(error))
         return _serve(server, wakeup, options.exit_timeout_s, explain)

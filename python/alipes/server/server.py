@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from alipes import _core
 from alipes.config.options import RepositoryOptions, ServerOptions
@@ -60,16 +60,34 @@ class Addresses:
     metrics: str | None
 
 
+class Companion(Protocol):
+    """What goes along with a server from its start to its stop."""
+
+    def begin(self, server: InProcessServer) -> None:
+        """The models of the start are settled, and requests are about to be accepted."""
+
+    def end(self) -> None:
+        """The server is about to stop: nothing is loaded any more."""
+
+
 class InProcessServer:
     """The server of this process: its sockets, its models, and the threads that change them."""
 
-    def __init__(self, options: ServerOptions, *, core: _core.Server | None = None, greets: bool = False) -> None:
+    def __init__(
+        self,
+        options: ServerOptions,
+        *,
+        core: _core.Server | None = None,
+        greets: bool = False,
+        companion: Companion | None = None,
+    ) -> None:
         """Checks the repositories and binds the sockets; nothing is loaded and no connection is accepted yet.
 
         Args:
             options: What to serve, and where.
             core: The data plane, if it is not to be made from ``options``.
             greets: Whether it says, once it is ready, what a person may want to know; `tritonserver` does not.
+            companion: What goes along with it.
 
         Raises:
             RepositoryError: If no repository is there that could be served.
@@ -77,6 +95,7 @@ class InProcessServer:
         """
         self._options = options
         self._greets = greets
+        self._companion = companion
         repository = _open(options.repository)
         self._core = core if core is not None else _bind(options)
         self._index = Index(
@@ -124,6 +143,8 @@ class InProcessServer:
             if self._stopping:
                 raise ServerStartError("stopped before the models were loaded")
             self._index.open()
+            if self._companion is not None:
+                self._companion.begin(self)
             addresses = self._accept()
             self._control.start()
             self._refresher.start()
@@ -143,6 +164,14 @@ class InProcessServer:
         """Reads certificates again, and goes on in new files where those of traces were moved away; logs what fails."""
         self._core.reload()
 
+    def load_soon(self, name: str) -> None:
+        """Has a model loaded, or loaded again; what serves stays until the new one serves, and where that fails."""
+        self._pool.submit(name, partial(self._lifecycle.try_load, name))
+
+    def unload_soon(self, name: str) -> None:
+        """Has a model taken out of service."""
+        self._pool.submit(name, partial(self._lifecycle.unload, name), unloads=True)
+
     def cut(self) -> None:
         """Answers every request that is not finished with an error; clients have a moment to read it."""
         self._core.cut()
@@ -155,6 +184,8 @@ class InProcessServer:
         """
         deadline = time.monotonic() + timeout_s
         self.abandon_start()
+        if self._companion is not None:
+            self._companion.end()
         self._lifecycle.cancel()
         if self._watcher is not None:
             self._watcher.stop(_remaining(deadline))

@@ -51,6 +51,7 @@ OURS = {
     "max-header-bytes",
     "max-header-count",
     "model-load-timeout-secs",
+    "reload",
     "shared-memory-max-regions",
     "ssl-reload-secs",
     "stall-timeout-secs",

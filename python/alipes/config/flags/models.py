@@ -52,6 +52,13 @@ MODELS: Final[tuple[Flag, ...]] = (
         "Seconds between two looks at the repository, in the mode `poll`.",
         low=1,
         option="repository.poll_interval_s",
+    ),
+    Flag(
+        "reload",
+        "bool",
+        False,
+        "Follow the source of apps: what has changed takes over once it serves. Not a flag of Triton.",
+        option="repository.reload",
         common=True,
     ),
     Flag(
