@@ -19,14 +19,13 @@ _FIRST_COLUMN: Final = 30
 
 _HEAD: Final = """\
 Serve the models of folders, buckets or apps over HTTP and gRPC, until Ctrl-C.
-REPOSITORY is a folder that holds a folder for each model, or an address such as
-s3://bucket/models, or a file with functions under @alipes.model, such as app.py.
+REPOSITORY is a folder that holds a folder for each model, an address such as
+s3://bucket/models, or a file with functions under @alipes.model.
 alipes.toml in the current folder may name it, and any flag.
 
 Examples:
   alipes serve models
   alipes serve models --port 9000 -v
-  alipes serve models --model-control-mode=poll
   alipes serve app.py --reload
 """
 

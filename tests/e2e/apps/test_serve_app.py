@@ -129,7 +129,7 @@ def test_a_result_of_several_values_has_an_output_each(client: Client) -> None:
 
 def test_a_function_of_anything_else_takes_a_document(client: Client) -> None:
     def ask(body: str) -> Any:
-        return client.infer("describe", {"alipes.body": np.array([body.encode()], object)})["alipes.body"][0]
+        return client.infer("describe", {"document": np.array([body.encode()], object)})["document"][0]
 
     assert json.loads(ask('{"rows": [{"x": 1}, {"x": 2.5}]}')) == {"sum": 3.5}
     with pytest.raises(Exception, match=r"\$\.rows\[1\]\['x'\]: expected float, got str"):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from alipes._core import InferenceResponse, Tensor
+from alipes._core import InferenceResponse, Tensor, call_response, read_call
 from alipes.worker.apps.custom import is_picture, png
 from alipes.worker.apps.documents import encode
 from alipes.worker.apps.exchange import Request, Response
 from alipes.worker.apps.misfit import Misfit
-from alipes.worker.apps.plan import BODY, Plan
+from alipes.worker.apps.plan import DOCUMENT, Plan
 from alipes.worker.apps.statuses import status_of, text_of, triton_error
 from alipes.worker.apps.tensors import argument_of, tensors_of
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Ask", "ask_of"]
 
-_METHOD: Final = "alipes.method"
 _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
 _PNG: Final = "image/png"
@@ -64,23 +62,19 @@ class Ask(ABC):
 
 def ask_of(request: InferenceRequest, plan: Plan, bodies: Bodies) -> Ask:
     """What a request asks for; its arguments are not read yet, so that what does not fit can be answered."""
-    tensors = request.inputs()
-    if len(tensors) == 1 and tensors[0].name() == BODY:
-        text = request.parameters()
-        parameters = json.loads(text) if text else {}
-        return _Call(tensors[0], parameters, plan, bodies)
-    return _Tensors(request, tensors, plan)
+    call = read_call(request)
+    if call is not None:
+        return _Call(call, plan, bodies)
+    return _Tensors(request, plan) if plan.has_tensors else _Document(request, bodies, plan)
 
 
 class _Call(Ask):
-    """A document, a form or a file, which came over `POST /<name>`, or as the tensor of that name."""
+    """A document, a form or a file, which came over `POST /<name>`."""
 
-    def __init__(self, tensor: Tensor, parameters: Mapping[str, Any], plan: Plan, bodies: Bodies) -> None:
-        self._tensor = tensor
-        self._parameters = parameters
+    def __init__(self, call: tuple[bytes, str, str, str, str], plan: Plan, bodies: Bodies) -> None:
+        self._call = call
         self._plan = plan
         self._bodies = bodies
-        self._is_http = _METHOD in parameters
 
     def read(self) -> None:
         """Reads the arguments.
@@ -88,48 +82,64 @@ class _Call(Ask):
         Raises:
             Misfit: If the body does not fit.
         """
-        body = self._tensor.as_numpy().reshape(-1)[0]
-        parameters = self._parameters
-        kind, query = str(parameters.get("alipes.content_type", "")), str(parameters.get("alipes.query", ""))
+        body, kind, method, query, headers = self._call
         self.arguments = self._bodies.read(body, kind, query)
         if self._plan.request:
-            headers = json.loads(parameters.get("alipes.headers") or "{}")
-            method = str(parameters.get(_METHOD, "POST"))
             self.arguments[self._plan.request] = Request(
-                headers=headers, query=query, method=method, content_type=kind, body=body
+                headers=json.loads(headers), query=query, method=method, content_type=kind, body=body
             )
 
     def response(self, value: Any) -> InferenceResponse:
         """The value as the body: JSON, or a file where it is bytes or a picture."""
-        whole = value if isinstance(value, Response) else None
-        if whole is not None:
-            value = whole.value
-        body, kind = _body(value, whole.content_type if whole is not None else "")
-        parameters: dict[str, bool | int | str] = {"alipes.status": 200, "alipes.content_type": kind}
-        if whole is not None:
-            parameters["alipes.status"] = whole.status
-            if headers := whole.sent_headers():
-                parameters["alipes.headers"] = json.dumps(headers)
-        return self._carry(body, parameters)
+        if not isinstance(value, Response):
+            body, kind = _body(value, "")
+            return call_response(body, 200, kind)
+        body, kind = _body(value.value, value.content_type)
+        headers = value.sent_headers()
+        return call_response(body, value.status, kind, json.dumps(headers) if headers else "")
 
     def failure(self, error: BaseException) -> InferenceResponse:
         """An error that is meant for the caller has a status of its own; any other is the server's to answer."""
         status = status_of(error)
-        if status is None or not self._is_http:
+        if status is None:
             return super().failure(error)
-        return self._carry(encode({"error": text_of(error)}), {"alipes.status": status, "alipes.content_type": _JSON})
+        return call_response(encode({"error": text_of(error)}), status)
 
-    def _carry(self, body: bytes, parameters: Mapping[str, bool | int | str]) -> InferenceResponse:
-        array = np.empty(self._tensor.shape() if not self._is_http else 1, object)
-        array.fill(body)
-        return InferenceResponse([Tensor(BODY, array)], parameters=parameters if self._is_http else None)
+
+class _Document(Ask):
+    """A document in a tensor, for a function that cannot be asked with tensors of its own."""
+
+    def __init__(self, request: InferenceRequest, bodies: Bodies, plan: Plan) -> None:
+        self._tensor = request.inputs()[0]
+        self._bodies = bodies
+        self._request = plan.request
+
+    def read(self) -> None:
+        """Reads the arguments.
+
+        Raises:
+            Misfit: If the document does not fit.
+        """
+        array = self._tensor.as_numpy()
+        if array.size != 1:
+            raise Misfit(f"expected one document, got {array.size}", path="")
+        self.arguments = self._bodies.read(array.reshape(-1)[0], "application/json", "")
+        if self._request:
+            self.arguments[self._request] = Request()
+
+    def response(self, value: Any) -> InferenceResponse:
+        """The value as a document, or as a file where it is bytes or a picture."""
+        whole = value if isinstance(value, Response) else Response(value)
+        array = np.empty(self._tensor.shape(), object)
+        array.fill(_body(whole.value, whole.content_type)[0])
+        return InferenceResponse([Tensor(DOCUMENT, array)])
 
 
 class _Tensors(Ask):
     """The tensors that the function's annotations declare."""
 
-    def __init__(self, request: InferenceRequest, tensors: list[Tensor], plan: Plan) -> None:
-        self._tensors = {tensor.name(): tensor for tensor in tensors}
+    def __init__(self, request: InferenceRequest, plan: Plan) -> None:
+        self._tensors = {tensor.name(): tensor for tensor in request.inputs()}
         self._wanted = request.requested_output_names()
         self._plan = plan
 

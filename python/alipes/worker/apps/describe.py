@@ -17,12 +17,12 @@ from typing import Any, Final
 from alipes.errors import AlipesError, ConfigError
 from alipes.worker.apps.documents import Documents
 from alipes.worker.apps.options import Options
-from alipes.worker.apps.plan import BODY, Plan, plan_of
+from alipes.worker.apps.plan import DOCUMENT, Plan, plan_of
 from alipes.worker.apps.source import Source, declared
 
 __all__ = ["describe", "main"]
 
-_DOCUMENT: Final = {"name": BODY, "datatype": "BYTES", "dims": [1]}
+_DOCUMENT: Final = {"name": DOCUMENT, "datatype": "BYTES", "dims": [1]}
 
 
 def main(arguments: list[str]) -> int:

@@ -18,10 +18,10 @@ from alipes.worker.apps.exchange import Request, Response
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.tensor_types import TensorType, array_spec, tensor_type, without_none
 
-__all__ = ["BODY", "Argument", "Plan", "plan_of"]
+__all__ = ["DOCUMENT", "METHODS", "Argument", "Plan", "called_function", "plan_of"]
 
-BODY: Final = "alipes.body"
-"""Name of the tensor that carries the body of a call, and of the response to it."""
+DOCUMENT: Final = "document"
+"""Name of the tensors that carry the arguments and the result as JSON, where they are no tensors themselves."""
 
 METHODS: Final = ("predict", "__call__")
 """What a class may answer with, the first that it defines."""
