@@ -7,7 +7,7 @@ the old one goes on serving. Where it can, the server swaps the models as in any
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -31,17 +31,21 @@ Stamps = Mapping[str, tuple[int, int]]
 class Follower(ServiceThread):
     """Follows the files of apps."""
 
-    def __init__(self, apps: Apps, server: InProcessServer, look_s: float = LOOK_S) -> None:
+    def __init__(
+        self, apps: Apps, server: InProcessServer, changed: Callable[[], None], look_s: float = LOOK_S
+    ) -> None:
         """Records the files as they are now.
 
         Args:
             apps: The apps, described.
             server: Loads and unloads their models.
+            changed: Called once a changed app has been described.
             look_s: Seconds between two looks.
         """
         super().__init__("alipes-follower")
         self._apps = apps
         self._server = server
+        self._changed = changed
         self._look_s = look_s
         self._files = {target: found.files for target, found in apps.descriptions.items()}
         self._known = {target: stamps(files) for target, files in self._files.items()}
@@ -85,6 +89,7 @@ class Follower(ServiceThread):
         self._apps.write(new)
         for name in sorted(_names(new)):
             self._server.load_soon(name)
+        self._changed()
         for name in sorted(gone):
             shutil.rmtree(self._apps.repository / name, ignore_errors=True)
             self._server.unload_soon(name)

@@ -172,6 +172,10 @@ class InProcessServer:
         """Has a model taken out of service."""
         self._pool.submit(name, partial(self._lifecycle.unload, name), unloads=True)
 
+    def set_page(self, path: str, content_type: str, body: bytes) -> None:
+        """Serves a page: `/openapi.json`, `/docs`, or one below it."""
+        self._core.set_page(path, content_type, body)
+
     def cut(self) -> None:
         """Answers every request that is not finished with an error; clients have a moment to read it."""
         self._core.cut()

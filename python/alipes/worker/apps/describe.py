@@ -18,6 +18,7 @@ from alipes.errors import AlipesError, ConfigError
 from alipes.worker.apps.documents import Documents
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.plan import DOCUMENT, Plan, plan_of
+from alipes.worker.apps.schema import schema_of
 from alipes.worker.apps.source import Source, declared
 
 __all__ = ["describe", "main"]
@@ -63,7 +64,7 @@ def describe(source: Source, name: str = "") -> list[dict[str, Any]]:
 
 def _model(served: Any, options: Options) -> dict[str, Any]:
     plan = plan_of(served, options)
-    Documents(plan, options.name)  # raises where an annotation cannot be served
+    documents = Documents(plan, options.name)
     return {
         "name": options.name,
         "max_batch_size": options.max_batch_size,
@@ -73,6 +74,7 @@ def _model(served: Any, options: Options) -> dict[str, Any]:
         "is_stream": plan.is_stream,
         "inputs": _inputs(plan),
         "outputs": _outputs(plan),
+        "schema": schema_of(served, plan, documents, options),
     }
 
 
