@@ -14,6 +14,7 @@ import typer
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
 from alipes.cli.detached import launch, status, stop
+from alipes.cli.init import init
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake, unknown_command, usage_mistake
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
@@ -24,6 +25,7 @@ _HELP = """Serves trained models over HTTP and gRPC, as NVIDIA Triton does.
 
 \b
   alipes quickstart         watch a model being served
+  alipes init my-app        write a first app, to serve with alipes serve app.py
   alipes serve FOLDER       serve the models in a folder
   alipes serve --help       the flags that people use
 """
@@ -124,6 +126,7 @@ def explain(context: typer.Context) -> int:
 
 
 app.command(help=COMPLETION_HELP, short_help="Print the script that completes words in bash, zsh or fish.")(completion)
+app.command(short_help="Write a first app, its test, and a request to try.")(init)
 app.command(short_help="Watch a model read handwritten digits.")(quickstart)
 app.command("explain", short_help="What waits for a model of a running server, and why.")(explain_model)
 app.command(short_help="Watch what running servers do.")(monitor)
