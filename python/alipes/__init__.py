@@ -74,6 +74,8 @@ __all__ = [
     "Unsupported",
     "__version__",
     "attach",
+    "call",
+    "call_async",
     "launch",
     "model",
     "serve",
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     from alipes.serve.server import Server
     from alipes.worker.apps.decorator import model
     from alipes.worker.apps.exchange import Request, Response
+    from alipes.worker.apps.peers import call, call_async
 
     __version__: str = _version()
 
@@ -113,6 +116,8 @@ _HOMES = {
     "ServerMonitor": "alipes.monitor.monitor",
     "StreamClient": "alipes.client.inference.stream_client",
     "attach": "alipes.serve.detached",
+    "call": "alipes.worker.apps.peers",
+    "call_async": "alipes.worker.apps.peers",
     "launch": "alipes.serve.detached",
     "model": "alipes.worker.apps.decorator",
 }

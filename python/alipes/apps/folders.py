@@ -43,8 +43,9 @@ def app_config(model: Mapping[str, Any]) -> ModelConfig:
         config.dynamic_batching.max_queue_delay_microseconds = round(model["max_delay_s"] * 1e6)
     if model["is_stream"]:
         config.model_transaction_policy.decoupled = True
-    endpoint = {"methods": ["POST"], "stream": bool(model["is_stream"])}
-    config.parameters["endpoint"].string_value = json.dumps(endpoint)
+    if model["has_endpoint"]:
+        endpoint = {"methods": ["POST"], "stream": bool(model["is_stream"])}
+        config.parameters["endpoint"].string_value = json.dumps(endpoint)
     return config
 
 

@@ -38,7 +38,7 @@ def openapi_page(descriptions: Iterable[Description], version: str) -> Page:
 
 def openapi_document(descriptions: Iterable[Description], version: str) -> dict[str, Any]:
     """The document, as OpenAPI 3.1 has it."""
-    models = [model for description in descriptions for model in description.models]
+    models = [model for description in descriptions for model in description.models if model["has_endpoint"]]
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {"Error": _ERROR}
     for model in sorted(models, key=lambda one: str(one["name"])):

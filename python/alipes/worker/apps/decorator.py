@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 
 from alipes.errors import ConfigError
 from alipes.worker.apps.options import DEFAULT_BATCH, MARK, Options, checked
+from alipes.worker.apps.peers import KNOWN
 
 __all__ = ["model"]
 
@@ -87,6 +88,7 @@ def model(
         rows = max_batch_size or (DEFAULT_BATCH if batch else 0)
         options = checked(Options(name=called, max_batch_size=rows, max_delay_s=max_delay, **others))
         setattr(thing, MARK, options)
+        KNOWN[called] = (thing, options)
         return thing
 
     return mark(served) if served is not None else mark

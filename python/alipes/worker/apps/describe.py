@@ -14,12 +14,12 @@ import traceback
 from pathlib import Path
 from typing import Any, Final
 
-from alipes.errors import AlipesError, ConfigError
+from alipes.errors import AlipesError
 from alipes.worker.apps.documents import Documents
-from alipes.worker.apps.options import Options
 from alipes.worker.apps.plan import DOCUMENT, Plan, plan_of
 from alipes.worker.apps.schema import schema_of
 from alipes.worker.apps.source import Source, declared
+from alipes.worker.apps.steps import Step
 
 __all__ = ["describe", "main"]
 
@@ -51,18 +51,11 @@ def describe(source: Source, name: str = "") -> list[dict[str, Any]]:
         ConfigError: If there is none, or one cannot be served.
         BaseException: Whatever the source raises.
     """
-    models = declared(source.load())
-    if not models:
-        raise ConfigError("the app has no model: write @alipes.model above a function or a class")
-    if name:
-        wanted = {key: one for key, one in models.items() if name in (key, getattr(one[0], "__name__", ""))}
-        if not wanted:
-            raise ConfigError(f"the app has no model '{name}'; it has {', '.join(sorted(models))}")
-        models = wanted
-    return [_model(served, options) for served, options in models.values()]
+    return [_model(step) for step in declared(source.load(), name).values()]
 
 
-def _model(served: Any, options: Options) -> dict[str, Any]:
+def _model(step: Step) -> dict[str, Any]:
+    served, options = step.served, step.options
     plan = plan_of(served, options)
     documents = Documents(plan, options.name)
     return {
@@ -72,6 +65,7 @@ def _model(served: Any, options: Options) -> dict[str, Any]:
         "instances": options.instances,
         "device": options.device,
         "is_stream": plan.is_stream,
+        "has_endpoint": step.has_endpoint,
         "inputs": _inputs(plan),
         "outputs": _outputs(plan),
         "schema": schema_of(served, plan, documents, options),

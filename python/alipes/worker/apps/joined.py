@@ -11,7 +11,7 @@ import numpy as np
 from alipes.worker.apps.asks import Ask
 from alipes.worker.apps.plan import Plan
 
-__all__ = ["Joined"]
+__all__ = ["Joined", "part"]
 
 
 class Joined:
@@ -62,7 +62,7 @@ class Joined:
         parts, start = [], 0
         for ask, count in zip(asks, rows, strict=True):
             at = start if ask.rows is None else slice(start, start + count)
-            parts.append(_part(result, at))
+            parts.append(part(result, at))
             start += count
         return parts
 
@@ -107,7 +107,7 @@ def _columns(result: Any) -> list[tuple[str, Any]]:
     return [("", result)]
 
 
-def _part(result: Any, at: int | slice) -> Any:
+def part(result: Any, at: int | slice) -> Any:
     """The rows of a result that one request gets."""
     if isinstance(result, Mapping):
         return {key: column[at] for key, column in result.items()}

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from alipes.errors import ConfigError
 from alipes.worker.apps.bodies import Bodies
 from alipes.worker.apps.documents import Documents
+from alipes.worker.apps.peers import KNOWN
 from alipes.worker.apps.plan import METHODS, plan_of
 from alipes.worker.apps.runners import Runner, runner_of
-from alipes.worker.apps.source import FILE, Source, find
+from alipes.worker.apps.source import FILE, Source, declared
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
@@ -31,7 +33,11 @@ class TritonPythonModel:
         """
         folder = Path(args["model_repository"]) / args["model_version"]
         document = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        served, self._options = find(Source.of(document).load(folder), document["name"])
+        steps = declared(Source.of(document).load(folder))
+        KNOWN.update({name: (step.served, step.options) for name, step in steps.items()})
+        if document["name"] not in steps:
+            raise ConfigError(f"the app has no model '{document['name']}'; it has {', '.join(sorted(steps))}")
+        served, self._options = steps[document["name"]].served, steps[document["name"]].options
         device = f"cuda:{args['model_instance_device_id']}" if args["model_instance_kind"] == "GPU" else "cpu"
         if self._options.start is not None:
             self._options.start()

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from alipes.errors import ConfigError
 from alipes.worker.apps.options import Options, options_of
+from alipes.worker.apps.steps import Step, steps_of
 from alipes.worker.sources import import_file_as, open_folder
 
-__all__ = ["FILE", "Source", "declared", "find"]
+__all__ = ["FILE", "Source", "declared"]
 
 FILE: Final = "app.json"
 """File of a version that says which function of which source it runs; clients do not see it."""
@@ -58,11 +59,15 @@ class Source:
         return import_file_as(file.stem, file)
 
 
-def declared(module: ModuleType) -> dict[str, tuple[Any, Options]]:
-    """The models of an app by their names.
+def declared(module: ModuleType, name: str = "") -> dict[str, Step]:
+    """The models of an app by their names, steps included.
+
+    Args:
+        module: The app.
+        name: The one that is wanted with its steps, by its own name or by that of the function; all where empty.
 
     Raises:
-        ConfigError: If two have one name.
+        ConfigError: If two have one name, or none is the one that is wanted.
     """
     found: dict[str, tuple[Any, Options]] = {}
     for attribute, thing in vars(module).items():
@@ -76,16 +81,15 @@ def declared(module: ModuleType) -> dict[str, tuple[Any, Options]]:
                 'give one another name, as in @alipes.model(name="other")'
             )
         found[options.name] = (thing, options)
-    return found
-
-
-def find(module: ModuleType, name: str) -> tuple[Any, Options]:
-    """A model of an app, with its options.
-
-    Raises:
-        ConfigError: If the app has none of that name.
-    """
-    models = declared(module)
-    if name not in models:
-        raise ConfigError(f"the app has no model '{name}'; it has {', '.join(sorted(models)) or 'none'}")
-    return models[name]
+    if not found:
+        raise ConfigError("the app has no model: write @alipes.model above a function or a class")
+    wanted = {key: one for key, one in found.items() if name in ("", key, getattr(one[0], "__name__", ""))}
+    if not wanted:
+        raise ConfigError(f"the app has no model '{name}'; it has {', '.join(sorted(found))}")
+    steps: dict[str, Step] = {}
+    for thing, options in wanted.values():
+        for key, step in steps_of(thing, options).items():
+            if key in steps:
+                raise ConfigError(f"two models are called '{key}', one of them a step: give one another name")
+            steps[key] = step
+    return steps

@@ -47,7 +47,7 @@ def status_of(error: BaseException) -> int | None:
 
 def text_of(error: BaseException) -> str:
     """What the caller reads: the text of an error that is meant for it; else its kind and text, without places."""
-    return str(error) if status_of(error) is not None else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, Misfit | InferError) else f"{type(error).__name__}: {error}"
 
 
 def triton_error(error: BaseException) -> TritonError:
