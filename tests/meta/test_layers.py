@@ -24,7 +24,8 @@ ALLOWED = {
     "signature": set(),
     "config": {"signature"},
     "progress": set(),
-    "repository": {"config", "load", "progress", "worker"},  # exported functions get a copy of its `JointCalls`
+    # What exporters copy into a `model.py`, and the options of decorated functions.
+    "repository": {"config", "load", "progress", "worker"},
     "streaming": {"repository", "local_ports"},
     "apps": {"config", "repository", "server"},
     "backends": {"config", "disclosure", "load", "repository", "signature"},

@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Self
 
 from alipes.apps.description import Description, Inquiry
-from alipes.apps.folders import app_config, write_model
 from alipes.apps.target import Target, is_app, target_of
 from alipes.config.options import ServerOptions
 from alipes.errors import ConfigError
+from alipes.repository.app_folder import app_config, write_model
 from alipes.repository.process_folder import ProcessFolder
 
 __all__ = ["Apps", "apps_of"]

@@ -23,7 +23,7 @@ _HOMES: Final[Mapping[Platform, tuple[str, ...]]] = MappingProxyType(
         Platform.TENSORRT: ("tensorrt",),
         Platform.TORCHSCRIPT: ("torch_script", "streaming_layer"),
         Platform.ENSEMBLE: ("ensemble",),
-        Platform.PYTHON: ("python_file", "python_function"),
+        Platform.PYTHON: ("python_file", "python_function", "python_app"),
         Platform.TORCHEXPORT: ("torch_export",),
         Platform.SNAPSHOTTER: ("streaming",),
         Platform.AVERAGER: ("streaming",),

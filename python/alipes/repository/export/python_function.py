@@ -22,6 +22,7 @@ from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.rows import why_not_joined
 from alipes.repository.platform import Platform, conventions
 from alipes.repository.tensors import Shape, describe_shape, model_shape
+from alipes.worker.apps.options import options_of
 from alipes.worker.joint_calls import JointCalls
 
 __all__ = ["PythonFunction"]
@@ -89,7 +90,7 @@ class PythonFunction(Exporter):
     @classmethod
     def handles(cls, source: Any) -> bool:
         """Plain functions."""
-        return isinstance(source, FunctionType)
+        return isinstance(source, FunctionType) and options_of(source) is None
 
     def export(self, source: FunctionType, request: ExportRequest) -> None:
         """Copies the function out of its module, calls the copy, and writes the model around it."""

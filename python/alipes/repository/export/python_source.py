@@ -16,7 +16,7 @@ import numpy as np
 from alipes.errors import ExportError
 from alipes.repository.export.refusals import WRITE_A_MODEL
 
-__all__ = ["FunctionSource", "function_source"]
+__all__ = ["FunctionSource", "function_source", "is_importable", "is_literal"]
 
 
 @dataclass(slots=True)
@@ -106,12 +106,12 @@ def _take_global(user: str, name: str, value: Any, source: FunctionSource, seen:
         source.imports.append(f"import {value.__name__} as {name}")
     elif isinstance(value, np.ndarray) and value.dtype != object:
         source.arrays[name] = value
-    elif _is_importable(value):
+    elif is_importable(value):
         source.imports.append(f"from {value.__module__} import {value.__qualname__} as {name}")
     elif isinstance(value, FunctionType) and value.__name__ == name:
         _take(value, source, seen)
         return
-    elif _is_literal(value):
+    elif is_literal(value):
         source.constants.append(f"{name} = {value!r}")
     else:
         raise ExportError(
@@ -121,7 +121,7 @@ def _take_global(user: str, name: str, value: Any, source: FunctionSource, seen:
     seen.add(name)
 
 
-def _is_importable(value: Any) -> bool:
+def is_importable(value: Any) -> bool:
     """Whether something is found under its own name in an installed package, rather than in a script."""
     module = sys.modules.get(getattr(value, "__module__", None) or "")
     file = getattr(module, "__file__", None) or ""
@@ -130,7 +130,8 @@ def _is_importable(value: Any) -> bool:
     return installed and module is not sys.modules.get("__main__") and getattr(module, name, None) is value
 
 
-def _is_literal(value: Any) -> bool:
+def is_literal(value: Any) -> bool:
+    """Whether a value can be written as Python reads it."""
     try:
         return bool(ast.literal_eval(repr(value)) == value)
     except (ValueError, SyntaxError, TypeError):

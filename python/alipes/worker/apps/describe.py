@@ -21,7 +21,7 @@ from alipes.worker.apps.schema import schema_of
 from alipes.worker.apps.source import Source, declared
 from alipes.worker.apps.steps import Step
 
-__all__ = ["describe", "main"]
+__all__ = ["describe", "described", "main"]
 
 _DOCUMENT: Final = {"name": DOCUMENT, "datatype": "BYTES", "dims": [1]}
 
@@ -51,10 +51,15 @@ def describe(source: Source, name: str = "") -> list[dict[str, Any]]:
         ConfigError: If there is none, or one cannot be served.
         BaseException: Whatever the source raises.
     """
-    return [_model(step) for step in declared(source.load(), name).values()]
+    return [described(step) for step in declared(source.load(), name).values()]
 
 
-def _model(step: Step) -> dict[str, Any]:
+def described(step: Step) -> dict[str, Any]:
+    """What the control plane has to know of one model.
+
+    Raises:
+        ConfigError: If it cannot be served.
+    """
     served, options = step.served, step.options
     plan = plan_of(served, options)
     documents = Documents(plan, options.name)

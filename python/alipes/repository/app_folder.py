@@ -11,7 +11,7 @@ from alipes.config.datatypes import config_number
 from alipes.config.pbtxt import to_pbtxt
 from alipes.config.schema import ModelConfig, new_config
 
-__all__ = ["APP_FILE", "MODEL_FILE", "app_config", "write_model"]
+__all__ = ["APP_FILE", "MODEL_FILE", "app_config", "write_model", "write_version"]
 
 APP_FILE: Final = "app.json"
 """File of a version that says which function of which source it runs; clients do not see it."""
@@ -61,8 +61,18 @@ def write_model(repository: Path, config: ModelConfig, app: Mapping[str, str]) -
     folder = repository / config.name
     version = folder / "1"
     version.mkdir(parents=True, exist_ok=True)
-    (version / "model.py").write_text(MODEL_FILE, encoding="utf-8")
-    (version / APP_FILE).write_text(json.dumps({**app, "name": config.name}), encoding="utf-8")
+    write_version(version, {**app, "name": config.name})
     half = folder / ".config.pbtxt"
     half.write_text(to_pbtxt(config), encoding="utf-8")
     half.rename(folder / "config.pbtxt")
+
+
+def write_version(folder: Path, app: Mapping[str, str]) -> None:
+    """Writes the files of a version.
+
+    Args:
+        folder: The version's folder, which is there.
+        app: Where the app stands, and the `name` of its function.
+    """
+    (folder / "model.py").write_text(MODEL_FILE, encoding="utf-8")
+    (folder / APP_FILE).write_text(json.dumps(app), encoding="utf-8")
