@@ -1,4 +1,4 @@
-"""``python -m alipes.compat hermes script.py [arguments]``: runs a script that imports hermes, as it is."""
+"""``python -m alipes.compat TOOLKIT script.py [arguments]``: runs a script that imports a toolkit, as it is."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from multiprocessing import spawn
 from pathlib import Path
 from typing import Final
 
-_TOOLKITS: Final = ("hermes",)
+_TOOLKITS: Final = ("hermes", "pytriton")
 _USAGE: Final = """\
-usage: python -m alipes.compat hermes SCRIPT [ARGUMENT ...]
-       python -m alipes.compat hermes -m MODULE [ARGUMENT ...]
+usage: python -m alipes.compat TOOLKIT SCRIPT [ARGUMENT ...]
+       python -m alipes.compat TOOLKIT -m MODULE [ARGUMENT ...]
 
-Runs a Python script, or a module, in which imports of hermes and gravswell are answered by alipes.
+Runs a Python script, or a module, in which imports of a toolkit are answered by alipes. The toolkits are hermes, with
+gravswell, its former name, and pytriton.
 """
 
 

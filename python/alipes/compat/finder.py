@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -11,9 +12,9 @@ from types import ModuleType
 from typing import ClassVar
 
 from alipes.compat.absent import absent
-from alipes.compat.names import MODULES, MOVED, Absent, Row
+from alipes.compat.rows import Absent, Row
 
-__all__ = ["AliasFinder", "AliasModule", "installed_elsewhere"]
+__all__ = ["AliasFinder", "AliasModule"]
 
 
 class AliasModule(ModuleType):
@@ -55,16 +56,18 @@ class AliasModule(ModuleType):
         if isinstance(home, Absent):
             return absent(self.__name__, name, home.reason)
         module, _, attribute = home.partition(":")
-        return getattr(import_module(module), attribute)
+        found = import_module(module)
+        return getattr(found, attribute) if attribute else found
 
 
 class AliasFinder(MetaPathFinder, Loader):
     """Finds and loads the modules of a table, and nothing below an installed package of that name."""
 
-    def __init__(self, modules: Mapping[str, Row], roots: Collection[str]) -> None:
-        """Takes the table, and the packages that its modules are in."""
+    def __init__(self, modules: Mapping[str, Row], roots: Collection[str], moved: Collection[str] = ()) -> None:
+        """Takes the table, the packages that its modules are in, and the modules that have left these packages."""
         self._modules = modules
         self._roots = roots
+        self._moved = moved
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -73,7 +76,7 @@ class AliasFinder(MetaPathFinder, Loader):
         root = fullname.partition(".")[0]
         if fullname not in self._modules or root not in self._roots:
             return None
-        if fullname != root and not _is_ours(root, sys.modules.get(root)):
+        if fullname != root and not self._is_ours(root, sys.modules.get(root)):
             return None
         # Each is a package, so that Python looks for what is below it; there is no folder to look in.
         return ModuleSpec(fullname, self, origin="alipes.compat", is_package=True)
@@ -93,25 +96,46 @@ class AliasFinder(MetaPathFinder, Loader):
             if name in self._modules:
                 del sys.modules[name]
 
+    def installed_elsewhere(self, root: str) -> str | None:
+        """Where a package of this name is installed; None where it is not."""
+        if (loaded := sys.modules.get(root)) is not None:
+            return None if self._is_ours(root, loaded) else str(getattr(loaded, "__file__", None) or "this process")
+        spec = PathFinder.find_spec(root)
+        if spec is None or (spec.origin is None and self._has_nothing(root, spec.submodule_search_locations or ())):
+            return None
+        return spec.origin or next(iter(spec.submodule_search_locations or ()), "this environment")
 
-def installed_elsewhere(root: str) -> str | None:
-    """Where a package of this name is installed; None where it is not."""
-    if (loaded := sys.modules.get(root)) is not None:
-        return None if _is_ours(root, loaded) else str(getattr(loaded, "__file__", None) or "this process")
-    spec = PathFinder.find_spec(root)
-    if spec is None or (spec.origin is None and _has_nothing(root, spec.submodule_search_locations or ())):
-        return None
-    return spec.origin or next(iter(spec.submodule_search_locations or ()), "this environment")
+    def answer(self) -> None:
+        """Answer to the names from now on, in this process.
 
+        Warns:
+            RuntimeWarning: If a package of one of the names is installed: it is the one that imports go on to find.
+        """
+        if self in sys.meta_path:
+            return
+        for root in sorted(self._roots):
+            if (place := self.installed_elsewhere(root)) is not None:
+                warnings.warn(
+                    f"a package '{root}' is installed ({place}): imports of it go there, not to alipes",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+        # Last: nothing that is installed is ever hidden.
+        sys.meta_path.append(self)
 
-def _is_ours(root: str, module: ModuleType | None) -> bool:
-    """Whether modules below a package may be answered: it is one of ours, or a folder that only has its name."""
-    if module is None or isinstance(module, AliasModule):
-        return module is not None
-    return getattr(module, "__file__", None) is None and _has_nothing(root, getattr(module, "__path__", ()))
+    def retire(self) -> None:
+        """Stop answering imports; modules that were imported stay where they are in use."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        self.forget()
 
+    def _is_ours(self, root: str, module: ModuleType | None) -> bool:
+        """Whether modules below a package may be answered: it is one of ours, or a folder that only has its name."""
+        if module is None or isinstance(module, AliasModule):
+            return module is not None
+        return getattr(module, "__file__", None) is None and self._has_nothing(root, getattr(module, "__path__", ()))
 
-def _has_nothing(root: str, folders: Iterable[str]) -> bool:
-    """Whether folders that are no package themselves have none of a package's modules, but for those that left it."""
-    below = [name for name in MODULES if name.startswith(f"{root}.") and name.count(".") == 1 and name not in MOVED]
-    return all(PathFinder.find_spec(name, list(folders)) is None for name in below)
+    def _has_nothing(self, root: str, folders: Iterable[str]) -> bool:
+        """Whether folders that are no package themselves have none of a package's modules, but for those that left."""
+        below = [name for name in self._modules if name.startswith(f"{root}.") and name.count(".") == 1]
+        return all(PathFinder.find_spec(name, list(folders)) is None for name in below if name not in self._moved)

@@ -7,16 +7,13 @@ installed before or after.
 
 from __future__ import annotations
 
-import sys
-import warnings
-
-from alipes.compat.finder import AliasFinder, installed_elsewhere
-from alipes.compat.names import MODULES, ROOTS
+from alipes.compat.finder import AliasFinder
+from alipes.compat.names import MODULES, MOVED, ROOTS
 from alipes.repository.export.leniency import warn_by_default
 
 __all__ = ["install", "uninstall"]
 
-_finder = AliasFinder(MODULES, ROOTS)
+_finder = AliasFinder(MODULES, ROOTS, MOVED)
 
 
 def install() -> None:
@@ -25,26 +22,14 @@ def install() -> None:
     Warns:
         RuntimeWarning: If a package of one of the names is installed: it is the one that imports go on to find.
     """
-    if _finder in sys.meta_path:
-        return
-    for root in sorted(ROOTS):
-        if (place := installed_elsewhere(root)) is not None:
-            warnings.warn(
-                f"a package '{root}' is installed ({place}): imports of it go there, not to alipes",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-    # Last: nothing that is installed is ever hidden.
-    sys.meta_path.append(_finder)
+    _finder.answer()
     # hermes never ran what it exported, so its scripts do not expect to be refused.
     warn_by_default("hermes", True)
 
 
 def uninstall() -> None:
     """Stops answering imports; modules that were imported stay."""
-    if _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)
-    _finder.forget()
+    _finder.retire()
     warn_by_default("hermes", False)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from alipes.compat.names import MODULES, Absent
+from alipes.compat.names import MODULES
+from alipes.compat.rows import Absent
 
 # As release 0.3.1 has them: names that begin with an underscore are its own, but for one that users import.
 RELEASED = {

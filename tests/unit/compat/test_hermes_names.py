@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from alipes import repository
 from alipes.compat.finder import AliasModule
-from alipes.compat.names import MODULES, ROOTS, Absent
+from alipes.compat.names import MODULES, ROOTS
+from alipes.compat.rows import Absent
 from alipes.errors import NotOffered, Unsupported
 from support.waiting import TIMEOUT_S
 
@@ -268,7 +269,7 @@ def test_a_module_runs_unchanged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "output"),
     [
-        ([], 2, "usage: python -m alipes.compat hermes SCRIPT"),
+        ([], 2, "usage: python -m alipes.compat TOOLKIT SCRIPT"),
         (["hermes"], 2, "usage:"),
         (["hermes", "-m"], 2, "usage:"),
         (["zeus", "script.py"], 2, "usage:"),
