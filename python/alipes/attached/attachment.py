@@ -48,7 +48,8 @@ class Attachment:
         Args:
             models: What to attach.
             server: As in `alipes.Server`: `name`, `log_file`, `timeout`, `server_args`, and flags of `alipes serve`,
-                such as `http_port=0`. Models are loaded by name always.
+                such as `http_port=0`. Models are loaded by name always. `headers` are those that loading them needs
+                where flags restrict it.
 
         Raises:
             AlreadyExists: If two models have one name.

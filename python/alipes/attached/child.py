@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +31,7 @@ _SETTLED: Final = {
 class ChildServer(Server):
     """A server that takes the instances of its models from the script that starts it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is an option of its own
         self,
         repository: Path,
         socket: int,
@@ -40,6 +40,7 @@ class ChildServer(Server):
         server_args: Sequence[str] | str | None = None,
         log_file: str | os.PathLike[str] | None = None,
         timeout: float | None = None,
+        headers: Mapping[str, str] | None = None,
         **flags: FlagValue,
     ) -> None:
         """Starts it without models, and waits until it is ready.
@@ -51,6 +52,7 @@ class ChildServer(Server):
             server_args: Flags as words of a command line.
             log_file: Where the server's output goes.
             timeout: Longest wait in seconds.
+            headers: What its own calls send, where flags restrict them: headers over HTTP, metadata over gRPC.
             flags: Flags of `alipes serve`.
 
         Raises:
@@ -61,14 +63,18 @@ class ChildServer(Server):
         check(log_file=log_file, timeout=timeout, name=name)
         self._guard = Guard()
         settled = ("--model-control-mode=explicit", f"--backend-config=attached,socket={socket}")
+        self._headers = dict(headers or {})
         words, variables = self._guard.settle([*flag_words(server_args), *keyword_words(flags)], os.environ)
         plan = recipe(repository, None, name, None, [*words, *settled], "apptainer")
         self._begin(plan, log_file, timeout, wait=True, inherited=Inherited((socket,), variables))
 
     def client(self, **options: Any) -> Client:
-        """A client of this server that may load and unload models, which no other client may."""
-        headers = {**(options.pop("headers", None) or {}), **self._guard.headers}
-        return super().client(headers=headers, **options)
+        """A client of this server that may load and unload models, which no other client may.
+
+        It sends the headers that the server's own calls need.
+        """
+        own = options.pop("headers", None) or {}
+        return super().client(headers={**self._headers, **own, **self._guard.headers}, **options)
 
     def wait_for_end(self, timeout_s: float) -> bool:
         """Whether the server has ended, as soon as it has or when the time is up."""
