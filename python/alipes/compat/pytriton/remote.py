@@ -1,0 +1,189 @@
+"""`RemoteTriton`: functions of a script behind a server that runs already, on the same machine.
+
+The server loads a stand-in for each model (`alipes.compat.pytriton.stand_in`), which passes requests on to the script.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from typing import Any, Final, Self
+
+from alipes.compat.pytriton import relay
+from alipes.compat.pytriton.base import TritonBase
+from alipes.compat.pytriton.client.auth import create_auth_headers
+from alipes.compat.pytriton.client.exceptions import PyTritonClientTimeoutError
+from alipes.compat.pytriton.client.transport import PlainSyncClient, not_repeated
+from alipes.compat.pytriton.client.url import TritonUrl
+from alipes.compat.pytriton.client.waiting import wait_for_server_ready
+from alipes.compat.pytriton.constants import CREATE_TRITON_CLIENT_TIMEOUT_S, DEFAULT_TRITON_STARTUP_TIMEOUT_S
+from alipes.compat.pytriton.exceptions import PyTritonInvalidOperationError
+from alipes.compat.pytriton.instance import FunctionCalls
+from alipes.compat.pytriton.model import BoundModel
+from alipes.compat.pytriton.policy import TritonLifecyclePolicy
+from alipes.compat.pytriton.request import Request
+from alipes.compat.pytriton.stand_in import ADDRESS_FILE, SOURCE
+from alipes.compat.pytriton.workspace import Workspace
+from alipes.errors import AlipesError
+from alipes.worker.failure import describe, forget
+
+__all__ = ["RemoteTriton"]
+
+_LONGEST_PATH: Final = 100
+"""Most characters of a socket's path; the system has room for 107."""
+
+
+class RemoteTriton(TritonBase):
+    """A server that runs already, for the functions of this script. They go with the script, the server stays.
+
+    The server has to run on this machine and load models by name: `alipes serve --model-control-mode explicit`, or the
+    `Triton` of another script.
+    """
+
+    def __init__(
+        self, url: str, workspace: Workspace | str | Path | None = None, access_token: str | None = None
+    ) -> None:
+        """Connects when its context is entered, or by `connect` and `serve`.
+
+        Args:
+            url: Address of the server.
+            workspace: A folder for sockets, which the server has to reach; one of its own by default.
+            access_token: The token of a server that restricts the loading of models.
+
+        Raises:
+            PyTritonClientInvalidUrlError: If the address cannot be read.
+        """
+        where = TritonUrl.from_url(url)
+        super().__init__(where.with_scheme, workspace, TritonLifecyclePolicy(local_model_store=False))
+        headers = None if access_token is None else create_auth_headers(access_token, where.scheme)
+        limit_s = DEFAULT_TRITON_STARTUP_TIMEOUT_S
+        self._client = PlainSyncClient(self._url, timeout_s=limit_s, retry=not_repeated(), headers=headers)
+        self._offices: dict[str, _Office] = {}
+
+    def __enter__(self) -> Self:
+        """Connects."""
+        super().__enter__()
+        return self
+
+    def _reach(self) -> None:
+        try:
+            wait_for_server_ready(self._client, DEFAULT_TRITON_STARTUP_TIMEOUT_S)
+        except PyTritonClientTimeoutError as error:
+            raise TimeoutError("Triton Inference Server is not ready after timeout.") from error
+
+    def _attach(self, model: BoundModel) -> None:
+        office = _Office(self._workspace.path / f"{len(self._offices)}.sock", model.calls(self._give_up))
+        files = {
+            f"{model.model_version}/model.py": SOURCE.encode(),
+            f"{model.model_version}/{ADDRESS_FILE}": json.dumps(office.address).encode(),
+        }
+        try:
+            self._client.load(model.model_name, config=json.dumps(model.document), files=files)
+        except BaseException:
+            office.close()
+            raise
+        self._offices[model.model_name] = office
+
+    def _is_reachable(self) -> bool:
+        return self._client.is_live(timeout_s=CREATE_TRITON_CLIENT_TIMEOUT_S)
+
+    def _leave(self) -> None:
+        offices, self._offices = self._offices, {}
+        for name, office in offices.items():
+            with suppress(AlipesError):  # the server may have gone before
+                self._client.unload(name)
+            office.close()
+        self._client.close()
+
+
+class _Office:
+    """Where the stand-ins of one model connect: each is served by a thread, with the function of its instance."""
+
+    def __init__(self, socket: Path, functions: Sequence[FunctionCalls]) -> None:
+        """Begins to listen.
+
+        Raises:
+            PyTritonInvalidOperationError: If the path of the socket is too long.
+        """
+        if len(str(socket)) > _LONGEST_PATH:
+            raise PyTritonInvalidOperationError(
+                f"The workspace {socket.parent} has too long a path for a socket: use one of at most "
+                f"{_LONGEST_PATH - len(socket.name) - 1} characters"
+            )
+        key = secrets.token_bytes(32)
+        self._functions = functions
+        self._listener = Listener(str(socket), "AF_UNIX", authkey=key)
+        self._connections: set[Connection] = set()
+        self._ended = False
+        self.address = {"socket": str(socket), "key": key.hex()}
+        threading.Thread(target=self._listen, name="alipes-pytriton-listen", daemon=True).start()
+
+    def close(self) -> None:
+        """Let go of the stand-ins that there are, and take no other."""
+        self._ended = True
+        self._listener.close()
+        for connection in list(self._connections):
+            with suppress(OSError):
+                connection.close()
+
+    def _listen(self) -> None:
+        while not self._ended:
+            try:
+                connection = self._listener.accept()
+            except (AuthenticationError, EOFError):
+                continue  # somebody else, who does not have the key
+            except OSError:
+                return
+            self._connections.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), name="alipes-pytriton", daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        loop = asyncio.new_event_loop()
+        try:
+            number = relay.receive(connection)[0]["instance"]
+            calls = self._functions[number % len(self._functions)]
+            while True:
+                document, inputs = relay.receive(connection)
+                asks = [
+                    calls.request(arrays, one["parameters"], one["wanted"])
+                    for arrays, one in zip(inputs, document["requests"], strict=True)
+                ]
+                for message in _messages(loop, calls, asks):
+                    relay.send(connection, *message)
+        except (EOFError, OSError):
+            return  # the stand-in is gone: its model was unloaded, or its server has ended
+        finally:
+            self._connections.discard(connection)
+            connection.close()
+            loop.close()
+
+
+def _messages(
+    loop: asyncio.AbstractEventLoop, calls: FunctionCalls, asks: list[Request]
+) -> Iterator[tuple[dict[str, Any], Sequence[relay.Arrays]]]:
+    """What a function makes of requests, as it comes, as messages to the stand-in."""
+    results = calls.results(asks)
+    try:
+        if calls.config.decoupled:
+            while (outputs := loop.run_until_complete(anext(results, None))) is not None:
+                yield {}, outputs
+            yield {"end": True}, ()
+        else:
+            yield {}, calls.only(loop.run_until_complete(_all(results)))
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        text = describe(error)
+        forget(error)
+        yield {"error": text}, ()
+
+
+async def _all(results: AsyncIterator[Any]) -> list[Any]:
+    return [one async for one in results]

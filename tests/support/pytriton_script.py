@@ -1,0 +1,73 @@
+"""A script of PyTriton that serves, run as it stands by `python -m alipes.compat pytriton`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, Self
+
+from support.ports import free_ports
+from support.pytriton_facts import OURS
+from support.waiting import TIMEOUT_S
+
+__all__ = ["EXAMPLES", "ServingScript", "run_client"]
+
+EXAMPLES: Final = Path(__file__).parents[1] / "scripts" / "pytriton" / "examples"
+
+
+class ServingScript:
+    """A process that runs a script. A context manager; what is left of it is ended."""
+
+    def __init__(self, script: Path, folder: Path, **environment: str) -> None:
+        """Starts it, with ports that are free and PyTriton's home in a folder.
+
+        Attributes:
+            http: Address of its server over HTTP.
+            grpc: Over gRPC.
+        """
+        http, grpc, metrics = free_ports(3)
+        self.http, self.grpc = f"http://localhost:{http}", f"grpc://localhost:{grpc}"
+        self.home = folder / "home"
+        ports = {"HTTP": http, "GRPC": grpc, "METRICS": metrics}
+        settings = {f"PYTRITON_TRITON_CONFIG_{name}_PORT": str(port) for name, port in ports.items()}
+        self.process = subprocess.Popen(
+            [sys.executable, *OURS, str(script)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTRITON_HOME": str(self.home), **settings, **environment},
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        if self.process.stdout is not None:
+            self.process.communicate()
+
+    def interrupt(self) -> str:
+        """Presses Ctrl-C for it; gives what it wrote, once it has ended by itself."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self.ended()
+
+    def ended(self) -> str:
+        """What it wrote, once it has ended by itself."""
+        output, _ = self.process.communicate(timeout=TIMEOUT_S)
+        assert self.process.returncode == 0, output
+        return output
+
+
+def run_client(script: Path, url: str, *arguments: str) -> str:
+    """What a client's script prints."""
+    command = [sys.executable, "-W", "error", *OURS, str(script), url, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
