@@ -53,11 +53,16 @@ def receive(connection: Connection) -> tuple[dict[str, Any], list[dict[str, npt.
         ValueError: If the message is none.
     """
     message = memoryview(connection.recv_bytes(MOST_BYTES))
-    if len(message) < _LENGTH.size:
-        raise ValueError(f"a message of {len(message)} bytes has no length of its document")
+    try:
+        return _read(message)
+    except (AttributeError, KeyError, TypeError, struct.error) as error:
+        raise ValueError(f"{len(message)} bytes from the other process are no message: {error!r}") from error
+
+
+def _read(message: memoryview) -> tuple[dict[str, Any], list[dict[str, npt.NDArray[Any]]]]:
     (length,) = _LENGTH.unpack_from(message)
-    document = json.loads(bytes(message[_LENGTH.size : _LENGTH.size + length]))
     place = _LENGTH.size + length
+    document = json.loads(bytes(message[_LENGTH.size : place]))
     arrays: list[dict[str, npt.NDArray[Any]]] = []
     for tensors in document.pop("tensors"):
         arrays.append({})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -35,6 +36,8 @@ from alipes.errors import AlipesError
 from alipes.worker.failure import describe, forget
 
 __all__ = ["RemoteTriton"]
+
+_LOG: Final = logging.getLogger("alipes.compat.pytriton")
 
 _LONGEST_PATH: Final = 100
 """Most characters of a socket's path; the system has room for 107."""
@@ -159,6 +162,8 @@ class _Office:
                     relay.send(connection, *message)
         except (EOFError, OSError):
             return  # the stand-in is gone: its model was unloaded, or its server has ended
+        except (KeyError, ValueError) as error:
+            _LOG.error("a stand-in cannot be understood: %s", error)
         finally:
             self._connections.discard(connection)
             connection.close()

@@ -48,7 +48,7 @@ class TritonPythonModel:
             if not self._decoupled:
                 return self._answers(len(requests))
             self._stream(requests)
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, ValueError) as error:
             raise TritonModelException(
                 f"the script that serves model '{self._model}' has ended ({type(error).__name__}): start it again"
             ) from None
