@@ -1,10 +1,11 @@
 //! One execution: gather, run, split, record, answer.
 
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use alipes_engine::batch::{Gather, Member, Split};
-use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_engine::{Engine, EngineError, InputView, OutputTensor, RefusedRow};
 use alipes_protocol::{InferError, Origin, Tensor};
 use alipes_request::responder::{AnswerBatch, Reply};
 use alipes_runtime::executor::record::{note_execution, withdraw_cancelled};
@@ -22,6 +23,8 @@ pub struct InstanceState {
     gather: Gather,
     wanted: Vec<usize>,
     outputs: Vec<OutputTensor>,
+    /// Rows of the batch that the engine could not compute.
+    refused: Vec<RefusedRow>,
     outgoing: AnswerBatch,
     /// For sequences: the rows of the batch, and the states of the sequences.
     rows: Option<Box<Rows>>,
@@ -36,6 +39,7 @@ impl InstanceState {
             gather: Gather::default(),
             wanted: Vec::new(),
             outputs: Vec::new(),
+            refused: Vec::new(),
             outgoing: AnswerBatch::default(),
             rows: None,
         }
@@ -45,7 +49,7 @@ impl InstanceState {
     ///
     /// # Errors
     ///
-    /// The engine's error.
+    /// The engine's error, also where it is about one row alone.
     pub fn compute(
         &mut self,
         inputs: &[InputView<'_>],
@@ -57,6 +61,9 @@ impl InstanceState {
         let inputs = self.gather.gather([inputs.iter().copied()])?;
         let gathered = alipes_clock::now();
         self.engine.run(&inputs, wanted, outputs)?;
+        if let Some(refused) = self.engine.refused().into_iter().next() {
+            return Err(refused.error);
+        }
         Ok(ExecutionTimes { input: gathered - began, infer: alipes_clock::elapsed(gathered), output: Duration::ZERO })
     }
 }
@@ -122,6 +129,7 @@ fn run(model: &ModelVersion, state: &mut InstanceState) -> Result<ExecutionTimes
     };
     let gathered = alipes_clock::now();
     state.engine.run(&inputs, &state.wanted, &mut state.outputs)?;
+    state.refused = state.engine.refused();
     Ok(ExecutionTimes { input: gathered - began, infer: alipes_clock::elapsed(gathered), output: Duration::ZERO })
 }
 
@@ -149,7 +157,6 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant,
         Ok(split) => split,
         Err(error) => return fail(model, state, claimed_at, error.into()),
     };
-    let requests = state.batch.len() as u64;
     let mut answers = Vec::with_capacity(state.batch.len());
     match laid_out {
         None => state.batch.iter().for_each(|pending| {
@@ -161,6 +168,12 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant,
     }
     times.output = alipes_clock::elapsed(began);
     drop(split);
+    let answers = refuse(model, state, claimed_at, answers);
+    if answers.is_empty() {
+        return state.outputs.clear();
+    }
+    let rows: u32 = state.batch.iter().map(|pending| pending.checked.rows).sum();
+    let requests = state.batch.len() as u64;
     let answered = alipes_clock::now();
     // Recorded before the answers leave, so that statistics read after an answer include it.
     let spent = state.batch.iter().map(|pending| answered.duration_since(pending.arrived));
@@ -177,6 +190,46 @@ fn succeed(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant,
         state.outgoing.add(pending.responder, Ok(Reply { outputs: answer, parameters: Vec::new() }));
     }
     state.outputs.clear();
+}
+
+/// Fails the requests whose rows the engine could not compute, and them alone; what is left of the batch keeps its
+/// answers.
+fn refuse(
+    model: &ModelVersion,
+    state: &mut InstanceState,
+    claimed_at: Instant,
+    answers: Vec<Vec<Tensor>>,
+) -> Vec<Vec<Tensor>> {
+    if state.refused.is_empty() {
+        return answers;
+    }
+    let mut refused = mem::take(&mut state.refused).into_iter().peekable();
+    let (mut end, mut kept) = (0, Vec::with_capacity(answers.len()));
+    let batch = mem::take(&mut state.batch);
+    for (pending, answer) in batch.into_iter().zip(answers) {
+        let begin = end;
+        // A model that does not batch has one request, whose row is the first.
+        end += if model.spec.max_batch_size > 0 { pending.checked.rows as usize } else { 1 };
+        let mut first = None;
+        while let Some(row) = refused.next_if(|refused| refused.row < end) {
+            first.get_or_insert(row);
+        }
+        match first {
+            None => {
+                state.batch.push(pending);
+                kept.push(answer);
+            }
+            Some(row) => {
+                let mut error = InferError::from(row.error);
+                if pending.checked.rows > 1 {
+                    let (row, rows) = (row.row - begin, pending.checked.rows);
+                    error.message = format!("row {row} of {rows}: {}", error.message);
+                }
+                fail_one(model, state, claimed_at, pending, error);
+            }
+        }
+    }
+    kept
 }
 
 fn split<'a>(
@@ -219,17 +272,24 @@ fn outputs_of(model: &ModelVersion, pending: &Pending, pieces: impl Iterator<Ite
 }
 
 fn fail(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant, error: InferError) {
-    let error = error.at(Origin::Model);
-    let now = alipes_clock::now();
-    first_responses(model, state, now);
-    for pending in state.batch.drain(..) {
-        if let Some(trace) = &pending.trace {
-            // How far it came, only the engine knows.
-            let infer = now.duration_since(claimed_at);
-            note_execution(trace, claimed_at, ExecutionTimes { infer, ..ExecutionTimes::default() }, &[]);
-        }
-        model.statistics.failed(FailureReason::Backend, now.duration_since(pending.arrived));
-        state.outgoing.add(pending.responder, Err(error.clone()));
+    for pending in mem::take(&mut state.batch) {
+        fail_one(model, state, claimed_at, pending, error.clone());
     }
     state.outputs.clear();
+    state.refused.clear();
+}
+
+fn fail_one(model: &ModelVersion, state: &mut InstanceState, claimed_at: Instant, pending: Pending, error: InferError) {
+    let now = alipes_clock::now();
+    let spent = now.duration_since(pending.arrived);
+    if model.statistics.wants_first_responses() {
+        model.statistics.first_response(spent);
+    }
+    if let Some(trace) = &pending.trace {
+        // How far it came, only the engine knows.
+        let infer = now.duration_since(claimed_at);
+        note_execution(trace, claimed_at, ExecutionTimes { infer, ..ExecutionTimes::default() }, &[]);
+    }
+    model.statistics.failed(FailureReason::Backend, spent);
+    state.outgoing.add(pending.responder, Err(error.at(Origin::Model)));
 }

@@ -52,6 +52,21 @@ pub trait Engine: Send {
         wanted: &[usize],
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<(), EngineError>;
+
+    /// Takes the rows of the last execution that could not be computed, ascending: only the requests that brought them
+    /// fail. Where outputs have such rows, they hold zeros.
+    fn refused(&mut self) -> Vec<RefusedRow> {
+        Vec::new()
+    }
+}
+
+/// A row of a batch that an engine could not compute, while it computed the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedRow {
+    /// Its number in the batch; 0 where the model does not batch.
+    pub row: usize,
+    /// Why.
+    pub error: EngineError,
 }
 
 /// Why a model did not load or an execution failed.

@@ -7,4 +7,4 @@ pub mod engine;
 pub mod onnxruntime;
 pub mod streaming;
 
-pub use engine::{Engine, EngineError, InputView, OutputTensor};
+pub use engine::{Engine, EngineError, InputView, OutputTensor, RefusedRow};

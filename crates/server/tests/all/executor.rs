@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use alipes_driver_native::slots::Slots;
-use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_engine::{Engine, EngineError, InputView, OutputTensor, RefusedRow};
 use alipes_protocol::limits::EXECUTED_HERE_BYTES;
 use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
 use alipes_request::responder::{Answer, Responder};
@@ -21,15 +21,20 @@ use tokio::sync::oneshot;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Gives its input back. A first value of 13 makes it fail, of 66 makes it panic.
+/// Gives its input back. A first value of 13 makes it fail, of 66 makes it panic; rows of 99 it cannot compute.
 #[derive(Clone, Default)]
 struct Echo {
     batches: Arc<Mutex<Vec<i64>>>,
     threads: Arc<Mutex<Vec<ThreadId>>>,
     pause: Duration,
+    refused: Vec<RefusedRow>,
 }
 
 impl Engine for Echo {
+    fn refused(&mut self) -> Vec<RefusedRow> {
+        std::mem::take(&mut self.refused)
+    }
+
     fn run(
         &mut self,
         inputs: &[InputView<'_>],
@@ -40,6 +45,9 @@ impl Engine for Echo {
         self.batches.lock().unwrap().push(input.shape[0]);
         self.threads.lock().unwrap().push(thread::current().id());
         thread::sleep(self.pause);
+        let refused = input.data.iter().enumerate().filter(|&(_, &value)| value == 99);
+        let refuse = |(row, _)| RefusedRow { row, error: EngineError::invalid("ninety-nine") };
+        self.refused = refused.map(refuse).collect();
         match input.data[0] {
             13 => Err(EngineError::internal("thirteen")),
             66 => panic!("sixty-six"),
@@ -87,6 +95,13 @@ fn model_and_slots(engine: &Echo, scheduling: &str, instances: usize) -> (Arc<Mo
 
 fn submit(model: &Arc<ModelVersion>, value: u8) -> oneshot::Receiver<Answer> {
     submit_row(model, vec![value])
+}
+
+fn submit_rows(model: &Arc<ModelVersion>, values: Vec<u8>) -> oneshot::Receiver<Answer> {
+    let shape = [values.len() as i64, 1].into_iter().collect();
+    let tensor = Tensor { name: "X".into(), datatype: Datatype::Uint8, shape, data: values.into() };
+    let request = InferRequest { inputs: vec![tensor], ..InferRequest::default() };
+    model.submit(request, Instant::now(), Responder::unary).unwrap()
 }
 
 fn submit_row(model: &Arc<ModelVersion>, row: Vec<u8>) -> oneshot::Receiver<Answer> {
@@ -302,4 +317,35 @@ fn a_wake_up_before_the_sleep_sticks_once() {
     let short = Instant::now() + Duration::from_millis(1);
     parker.park_until(short);
     assert!(Instant::now() >= short);
+}
+
+#[test]
+fn rows_that_cannot_be_computed_fail_their_requests_alone() {
+    let engine = Echo::default();
+    let model = model(&engine, DELAYED, 1);
+    let rows = [vec![1], vec![99], vec![2, 3], vec![4, 99, 99], vec![5]];
+    let answers: Vec<_> = rows.iter().map(|row| submit_rows(&model, row.clone())).collect();
+    let answers: Vec<Answer> = answers.into_iter().map(wait).collect();
+    settle(&model);
+    assert_eq!(*engine.batches.lock().unwrap(), [8]);
+    for (row, answer) in rows.iter().zip(&answers) {
+        match answer {
+            Ok(reply) => assert_eq!(reply.outputs[0].data, row[..]),
+            Err(error) => assert_eq!((error.code, error.origin), (Code::InvalidArgument, Origin::Model)),
+        }
+    }
+    let texts: Vec<&str> = answers.iter().filter_map(|answer| Some(answer.as_ref().err()?.message.as_str())).collect();
+    assert_eq!(texts, ["ninety-nine", "row 1 of 3: ninety-nine"]);
+    let seen = model.statistics.snapshot();
+    assert_eq!((seen.success.count, seen.inference_count, seen.execution_count), (3, 4, 1));
+}
+
+#[test]
+fn a_batch_without_a_row_that_can_be_computed_is_no_execution() {
+    let engine = Echo::default();
+    let model = model(&engine, DIRECT, 1);
+    assert_eq!(wait(submit(&model, 99)).unwrap_err().message, "ninety-nine");
+    settle(&model);
+    assert_eq!(model.statistics.snapshot().execution_count, 0);
+    assert!(wait(submit(&model, 1)).is_ok());
 }
