@@ -4,10 +4,12 @@
 //! - `execute`: one execution, from a batch to its answers.
 //! - `warmup`: executions before a copy serves.
 //! - `onnxruntime`: loading sessions.
+//! - `native`: loading native steps.
 
 #![forbid(unsafe_code)]
 
 pub mod execute;
+mod native;
 pub mod onnxruntime;
 pub mod slots;
 mod warmup;
@@ -16,7 +18,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
-use alipes_engine::{EngineError, InputView, OutputTensor};
+use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
 use alipes_protocol::InferError;
 use alipes_request::completion;
 use alipes_runtime::cancellation::Cancellation;
@@ -43,11 +45,39 @@ impl DriverFactory for OnnxruntimeFactory {
 
     /// Loads every instance, and those that are held and never used.
     fn make(&self, _: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
-        let EngineSpec::Onnxruntime(engine) = &spec.engine else { return Err(other_engine(spec)) };
-        let (active, passive) = (spec.instances.len(), spec.passive_instances.len());
-        let mut sessions = onnxruntime::sessions(spec, engine, active + passive)?;
-        let passive = sessions.split_off(active);
-        Ok(Arc::new(Slots::new(sessions).beside(passive)))
+        let EngineSpec::Onnxruntime(_) = &spec.engine else { return Err(other_engine(spec)) };
+        slots(spec)
+    }
+}
+
+/// Makes the drivers of native steps.
+pub struct NativeFactory;
+
+impl DriverFactory for NativeFactory {
+    fn kind(&self) -> &'static str {
+        "native"
+    }
+
+    fn make(&self, _: &Arc<Context>, spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
+        let EngineSpec::Native(_) = &spec.engine else { return Err(other_engine(spec)) };
+        slots(spec)
+    }
+}
+
+/// Every instance, and those that are held and never used.
+fn slots(spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
+    let (active, passive) = (spec.instances.len(), spec.passive_instances.len());
+    let mut engines = engines(spec, active + passive)?;
+    let passive = engines.split_off(active);
+    Ok(Arc::new(Slots::new(engines).beside(passive)))
+}
+
+/// A number of loaded copies of a model.
+fn engines(spec: &ModelSpec, count: usize) -> Result<Vec<Box<dyn Engine>>, InferError> {
+    match &spec.engine {
+        EngineSpec::Onnxruntime(engine) => Ok(onnxruntime::sessions(spec, engine, count)?),
+        EngineSpec::Native(engine) => Ok(native::steps(spec, engine, count)?),
+        _ => Err(other_engine(spec)),
     }
 }
 
@@ -66,10 +96,12 @@ impl Driver for Slots {
         spec: &ModelSpec,
         cancellation: &Cancellation,
     ) -> Result<(), InferError> {
-        let EngineSpec::Onnxruntime(engine) = &spec.engine else { return Err(other_engine(spec)) };
+        if mem::discriminant(&spec.engine) != mem::discriminant(&model.spec.engine) {
+            return Err(other_engine(spec));
+        }
         let (has, wants) = (self.count(), spec.instances.len());
         if wants > has {
-            self.grow(model, onnxruntime::sessions(spec, engine, wants - has)?, cancellation)?;
+            self.grow(model, engines(spec, wants - has)?, cancellation)?;
         } else if wants < has {
             self.shrink(model, wants);
         }

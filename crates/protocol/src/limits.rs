@@ -399,3 +399,7 @@ pub const PAGE_MAX_ROWS: usize = 1000;
 
 /// Longest reason on the page for browsers, in bytes. A traceback has a tenth of that.
 pub const PAGE_REASON_BYTES: usize = 16 * 1024;
+
+/// Longest side of a picture in pixels, also on its way to another size. Source: JPEG, whose sizes have 16 bits; the
+/// tables for a row that is resized stay small.
+pub const PICTURE_MAX_SIDE: u32 = 65_535;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alipes_driver_ensemble::EnsembleFactory;
-use alipes_driver_native::OnnxruntimeFactory;
 pub use alipes_driver_native::onnxruntime::describe_onnx;
+use alipes_driver_native::{NativeFactory, OnnxruntimeFactory};
 use alipes_driver_streaming::StreamingFactory;
 use alipes_driver_worker::WorkerFactory;
 use alipes_runtime::context::Context;
@@ -19,6 +19,7 @@ fn drivers() -> Vec<Box<dyn DriverFactory>> {
         Box::new(WorkerFactory::default()),
         Box::new(EnsembleFactory),
         Box::new(StreamingFactory),
+        Box::new(NativeFactory),
     ]
 }
 

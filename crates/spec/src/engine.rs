@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use alipes_protocol::limits;
 use serde::Deserialize;
 
+use crate::native::NativeSpec;
+
 /// Which engine runs a model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -17,6 +19,8 @@ pub enum EngineSpec {
     Ensemble(EnsembleSpec),
     /// The server itself, which keeps the state of each sequence.
     Streaming(StreamingSpec),
+    /// A native step: the server computes, and there is no file.
+    Native(NativeSpec),
 }
 
 impl EngineSpec {
@@ -27,13 +31,14 @@ impl EngineSpec {
             EngineSpec::Worker(_) => "worker",
             EngineSpec::Ensemble(_) => "ensemble",
             EngineSpec::Streaming(_) => "streaming",
+            EngineSpec::Native(_) => "native",
         }
     }
 
     /// Whether the engine reads more of a request than its tensors.
     pub fn sees_requests(&self) -> bool {
         match self {
-            EngineSpec::Onnxruntime(_) => false,
+            EngineSpec::Onnxruntime(_) | EngineSpec::Native(_) => false,
             EngineSpec::Worker(_) | EngineSpec::Ensemble(_) | EngineSpec::Streaming(_) => true,
         }
     }

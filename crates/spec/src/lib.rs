@@ -14,6 +14,7 @@ mod engine;
 pub mod forwarding;
 pub mod log;
 mod model;
+mod native;
 mod paths;
 mod read;
 mod resources;
@@ -28,6 +29,10 @@ pub use call_endpoint::{CallEndpoint, CallMethod};
 pub use endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
 pub use engine::{EngineSpec, EnsembleSpec, OnnxruntimeSpec, StepSpec, StreamingSpec, Update, WorkerSpec};
 pub use model::{BatchInputKind, BatchInputSpec, BatchOutputSpec, ModelSpec, Port};
+pub use native::{
+    Channels, FilterSpec, NativeSpec, NativeStep, NumberSpec, PictureLayout, PictureSpec, PoolingSpec, ResizeSpec,
+    TopKOutput, TopKSpec,
+};
 pub use paths::{EnsembleSteps, ExecutionThreads, PathSpec, WorkerMemory};
 pub use read::SCHEMA;
 pub use resources::{LimitSpec, ResourceSpec};
