@@ -18,6 +18,9 @@ from alipes.backends.openvino.backend import OpenvinoBackend
 from alipes.backends.python.backend import PythonBackend
 from alipes.backends.pytorch.backend import PytorchBackend
 from alipes.backends.sklearn.backend import SklearnBackend
+from alipes.backends.steps.classes import SoftmaxBackend, TopKBackend
+from alipes.backends.steps.picture import PictureBackend
+from alipes.backends.steps.pooling import MeanPoolingBackend
 from alipes.backends.streaming.averager import AveragerBackend
 from alipes.backends.streaming.snapshotter import SnapshotterBackend
 from alipes.backends.tensorflow.backend import TensorflowBackend
@@ -35,14 +38,18 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
         "catboost": CatboostBackend,
         "fil": FilBackend,
         "lightgbm": LightgbmBackend,
+        "mean_pooling": MeanPoolingBackend,
         "mlflow": MlflowBackend,
         "onnxruntime": OnnxruntimeBackend,
         "openvino": OpenvinoBackend,
+        "picture": PictureBackend,
         "python": PythonBackend,
         "pytorch": PytorchBackend,
         "sklearn": SklearnBackend,
         "snapshotter": SnapshotterBackend,
+        "softmax": SoftmaxBackend,
         "tensorflow": TensorflowBackend,
+        "top_k": TopKBackend,
         "xgboost": XgboostBackend,
     }
 )

@@ -59,7 +59,7 @@ FIELDS: Final[tuple[Field, ...]] = (
             "name": "Name of the model; that of its folder.",
             "platform": "Kind of model, for example onnxruntime_onnx; follows from the backend.",
             "backend": "What runs the model: onnxruntime or python, which follow from the model file; or snapshotter "
-            "or averager, which have none.",
+            "or averager, or a native step such as picture, which have none.",
             "runtime": "Library of the backend: `libtriton_<backend>.so` or nothing; any other is not found.",
             "version_policy": "Which versions are served.",
             "version_policy.latest": "The newest ones.",

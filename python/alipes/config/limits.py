@@ -14,9 +14,12 @@ __all__ = [
     "MAX_INSTANCES",
     "MAX_OVERRIDE_DEPTH",
     "MAX_OVERRIDE_FILES",
+    "MAX_PICTURE_PIXELS",
+    "MAX_PICTURE_SIDE",
     "MAX_STEPS",
     "MAX_STEP_TENSORS",
     "MAX_THREADS",
+    "PICTURE_PIXELS",
 ]
 
 MAX_INSTANCES: Final = 1024
@@ -54,3 +57,13 @@ MAX_ABANDONED_OF_MODEL: Final = 4
 
 MAX_ABANDONED_STEPS: Final = 64
 """Most loads of all models that may do so."""
+
+MAX_PICTURE_SIDE: Final = 1 << 14
+"""Longest side in pixels that a picture is resized or cropped to: networks take some hundred."""
+
+PICTURE_PIXELS: Final = 50_000_000
+"""Most pixels of a picture where the model does not say it: those of the largest telephone cameras. Decoding takes up
+to eight bytes for each, and the result three."""
+
+MAX_PICTURE_PIXELS: Final = 1 << 30
+"""Most pixels that a model may allow: decoding as many takes eight gigabytes."""

@@ -12,6 +12,7 @@ from alipes.config.fields import FIELDS, Field, find_field
 from alipes.config.flags import OWN_GROUP, SERVE_FLAGS, Flag, Value, environment_name
 from alipes.config.parameters import PARAMETERS, Parameter
 from alipes.config.settings import SETTINGS
+from alipes.config.step_parameters import MEAN_POOLING_PARAMETERS, PICTURE_PARAMETERS, TOP_K_PARAMETERS
 from alipes.config.streaming_parameters import AVERAGER_PARAMETERS, SNAPSHOTTER_PARAMETERS
 from alipes.config.worker_parameters import WORKER_PARAMETERS
 
@@ -101,13 +102,21 @@ seconds, such as `30` or `0.5`; 0 sets no limit. `--backend-config=python,<key>=
 see [the flags](cli-serve.md#settings-inside-flags)."""
 
 
-_STREAMING: Final = (
+_WITHOUT_FILE: Final = (
     (
         "snapshotter",
         "Sizes are samples. Tensors that are not listed follow from them; where both are given, they must agree.",
         SNAPSHOTTER_PARAMETERS,
     ),
     ("averager", "The same holds here.", AVERAGER_PARAMETERS),
+    (
+        "picture",
+        "Files of pictures become tensors: [Pictures in, labels out](../how-to/pictures.md) shows it. A key that is "
+        "not listed is refused, here and below.",
+        PICTURE_PARAMETERS,
+    ),
+    ("top_k", "The best classes of each row. The backend `softmax` has no parameters.", TOP_K_PARAMETERS),
+    ("mean_pooling", "The mean of the vectors that a mask leaves.", MEAN_POOLING_PARAMETERS),
 )
 
 
@@ -158,7 +167,7 @@ def _fields_page() -> str:
     parts += ["## Fields\n", _table(("Field", "Status", "What it says"), fields)]
     parts += ["## Parameters of the ONNX Runtime backend\n", f"{_PARAMETERS}\n", _parameters_table(PARAMETERS)]
     parts += ["## Parameters of the Python backend\n", f"{_WORKER_PARAMETERS}\n", _parameters_table(WORKER_PARAMETERS)]
-    for title, text, rows in _STREAMING:
+    for title, text, rows in _WITHOUT_FILE:
         parts += [f"## Parameters of the {title} backend\n", f"{text}\n", _parameters_table(rows)]
     return "\n".join(parts)
 

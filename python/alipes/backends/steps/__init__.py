@@ -1,0 +1,1 @@
+"""Native steps: pictures into tensors, numbers into labels; the data plane computes them, and there is no file."""
