@@ -144,9 +144,8 @@ fn executed(
     }
     let claimed = times.as_ref().map(|times| clock::instant(times.claimed_ns));
     let mut times = times.as_ref().map_or_else(Default::default, parts);
-    let by_turns = tickets.len() > 1 && claim_limit(&model.spec) == 0;
+    let by_turns = ran_by_turns(state, model, tickets);
     if by_turns {
-        // A model that does not batch ran them one after the other: each has had its share.
         times = share(&times, tickets.len());
     }
     let mut execution = Execution { times, ..Default::default() };
@@ -197,6 +196,17 @@ fn parts(times: &Times) -> ExecutionTimes {
     }
 }
 
+/// Whether a model that does not batch was given several requests at once, as workers with an endpoint are, and ran them
+/// one after the other: then each counts by itself. The samples of a warm-up, which have no turn, are one batch.
+fn ran_by_turns(state: &mut State, model: &ModelVersion, tickets: &[(u32, u64)]) -> bool {
+    if model.spec.endpoint.is_none() || claim_limit(&model.spec) > 0 {
+        return false;
+    }
+    let &[(slot, ticket), _, ..] = tickets else { return false };
+    state.slots.get(slot, ticket).is_some_and(|request| request.turn.is_some())
+}
+
+/// The part of each of so many requests.
 fn share(times: &ExecutionTimes, requests: usize) -> ExecutionTimes {
     let requests = u32::try_from(requests).unwrap_or(u32::MAX);
     let ExecutionTimes { input, infer, output } = *times;
