@@ -42,30 +42,38 @@ class JointCalls:
         """Positions of requests that differ in nothing but their number of rows."""
         groups: dict[object, list[int]] = {}
         for at, arrays in enumerate(requests):
-            kinds = tuple((name, array.dtype.str, array.shape[1:]) for name, array in arrays.items())
-            rows = {array.shape[:1] for array in arrays.values()}
-            groups.setdefault(kinds if len(rows) == 1 and () not in rows else at, []).append(at)
+            kinds: list[object] = []
+            rows = set()
+            for name, array in arrays.items():
+                shape = array.shape
+                kinds += name, array.dtype, shape[1:]
+                rows.add(shape[:1])
+            groups.setdefault(tuple(kinds) if len(rows) == 1 and () not in rows else at, []).append(at)
         return list(groups.values())
 
     def _call_joined(self, requests: Sequence[Mapping[str, Any]]) -> list[list[Any] | Exception] | None:
         """The outputs for each of several requests from one call; None where they have to be called one by one."""
         joined = {name: numpy.concatenate([arrays[name] for arrays in requests]) for name in requests[0]}
-        ends = numpy.cumsum([len(next(iter(arrays.values()))) for arrays in requests])
+        first = next(iter(requests[0]))
+        spans, end = [], 0
+        for arrays in requests:
+            start, end = end, end + len(arrays[first])
+            spans.append(slice(start, end))
         try:
             outputs = self._call(joined)
         except Exception:
             # One request may be at fault: alone, it fails alone.
             return None
-        if any(output.shape[:1] != (ends[-1],) for output in outputs):
+        if any(output.shape[:1] != (end,) for output in outputs):
             self._joins = False
             shapes = ", ".join(str(list(output.shape)) for output in outputs)
             self._warn(
-                f"function '{self._function.__name__}' got {ends[-1]} rows of {len(requests)} requests and returned "
+                f"function '{self._function.__name__}' got {end} rows of {len(requests)} requests and returned "
                 f"{shapes}: from now on it is called once a request"
             )
             return None
-        parts = [numpy.split(output, ends[:-1]) for output in outputs]
-        return [list(answer) for answer in zip(*parts, strict=True)]
+        # `numpy.split` takes five times as long.
+        return [[output[span] for output in outputs] for span in spans]
 
     def _call_alone(self, arrays: Mapping[str, Any]) -> list[Any] | Exception:
         try:
