@@ -14,6 +14,7 @@ use zune_jpeg::JpegDecoder;
 
 use super::bitmap::{Bitmap, READ_BEHIND};
 use super::container::{File, Format};
+use super::webp;
 
 /// What a decoder may take beside the pixels: tables, and a colour profile.
 const BESIDE_BYTES: u64 = 4 << 20;
@@ -36,6 +37,9 @@ pub fn decode(file: &File<'_>, max_pixels: u64, orient: bool) -> Result<Bitmap, 
             still(decoder.map_err(|error| damaged("PNG", &error))?, "PNG", max_pixels)?
         }
         Format::Webp => {
+            for (width, height) in webp::frames(&file.bytes) {
+                check_size(width.into(), height.into(), max_pixels, "a WebP picture with a frame of")?;
+            }
             let decoder = WebPDecoder::new(Cursor::new(&*file.bytes)).map_err(|error| damaged("WebP", &error))?;
             still(decoder, "WebP", max_pixels)?
         }

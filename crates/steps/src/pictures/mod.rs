@@ -2,6 +2,7 @@
 //!
 //! - `container`: which format bytes are in, also behind base64.
 //! - `decode`: from a file to 8-bit pixels, within limits.
+//! - `webp`: sizes that a WebP file does not tell in its head.
 //! - `geometry`: the sizes on the way, and the crop.
 //! - `resize`, `across`, `coefficients`: Pillow's arithmetic.
 //! - `write`: from pixels to the tensor.
@@ -15,6 +16,7 @@ mod decode;
 mod fuzz;
 mod geometry;
 mod resize;
+mod webp;
 mod write;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
