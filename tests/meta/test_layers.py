@@ -38,6 +38,7 @@ ALLOWED = {
     "client": {"config", "local_ports", "progress"},
     # On use alone: the table of flags for keywords, and the client that a server's own verbs ask with.
     "serve": {"local_ports", "progress", "config", "client"},
+    "attached": {"config", "repository", "worker", "serve", "client"},
     "monitor": {"local_ports", "client"},
     "plots": {"monitor"},
 }

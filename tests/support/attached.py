@@ -33,7 +33,7 @@ def attach(*models: AttachedModel, **options: Any) -> Attachment:
     return Attachment(models, **{**LOCAL, **options})
 
 
-def given(request: InferenceRequest) -> npt.NDArray[Any]:
+def first_input(request: InferenceRequest) -> npt.NDArray[Any]:
     """The input of a request."""
     array: npt.NDArray[Any] = request.inputs()[0].as_numpy()
     return array
@@ -46,7 +46,7 @@ def answer(array: npt.ArrayLike) -> InferenceResponse:
 
 def each(function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> Execute:
     """Executes a function for each request."""
-    return lambda requests: [answer(function(given(request))) for request in requests]
+    return lambda requests: [answer(function(first_input(request))) for request in requests]
 
 
 def numbers(*values: float) -> npt.NDArray[np.float32]:

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use super::handover::{AttachedWorker, Script};
 use super::process::{Inherited, Program, WorkerProcess};
+use super::script::{AttachedWorker, Script};
 
 /// Where a worker's instance comes from.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Host {
     pub async fn start(&self, inherited: Inherited<'_>) -> io::Result<Peer> {
         Ok(match self {
             Host::Process(program) => Peer::Process(WorkerProcess::start(program, inherited).await?),
-            Host::Script(script) => Peer::Attached(script.hand_over(inherited).await?),
+            Host::Script(script) => Peer::Attached(script.assign(inherited).await?),
         })
     }
 

@@ -183,8 +183,8 @@ impl Sender {
             Some(offset) => Some(Ok(offset)),
             None => self.is_abandoned().then_some(Err(Refusal::Abandoned)),
         };
-        let taken = take().or_else(|| if may_wait { self.link.header().room_bell.wait(None, take) } else { None });
-        taken.unwrap_or(Err(Refusal::Full))
+        let offset = take().or_else(|| if may_wait { self.link.header().room_bell.wait(None, take) } else { None });
+        offset.unwrap_or(Err(Refusal::Full))
     }
 
     fn is_abandoned(&self) -> bool {

@@ -336,8 +336,8 @@ impl WorkerEnd {
         self.link.header().stop.ends_for(Stop::Abandoned)
     }
 
-    /// The next answer to a call; waits at most this long, until the link is abandoned, or for ever. Several threads may wait: each mail goes to one
-    /// of them, whichever call it is for.
+    /// The next answer to a call; waits at most this long, until the link is abandoned, or for ever. Of several threads
+    /// that wait each mail goes to one, whichever call it is for.
     ///
     /// # Panics
     ///

@@ -66,15 +66,14 @@ pub struct OnnxruntimeSpec {
     pub memory_arena: bool,
 }
 
-/// Workers of a Python model: processes of the server's, or threads of the script that started it. A limit of 0 means no
-/// limit.
+/// Workers of a Python model: processes of the server's, or threads of the script that started it. A limit of 0 means
+/// no limit.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerSpec {
     /// Interpreter and script, as absolute paths; empty where a script has the instances.
     pub command: Vec<String>,
     /// Number of the inherited socket over which a script takes the instances; none where each is a process.
-    #[serde(default)]
     pub attached: Option<i32>,
     /// Environment variables on top of the server's.
     pub environment: BTreeMap<String, String>,

@@ -47,7 +47,7 @@ class Guard:
         Raises:
             ServeError: If a restriction holds white space, which variables cannot hold.
         """
-        rest, named = _taken_out(words)
+        rest, named = _split(words)
         variables = {}
         for flag in _FLAGS:
             variable = f"ALIPES_{flag.replace('-', '_').upper()}"
@@ -59,7 +59,7 @@ class Guard:
         return rest, variables
 
 
-def _taken_out(words: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
+def _split(words: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
     """The words without the flags that restrict groups, and the values of these."""
     rest: list[str] = []
     named: dict[str, list[str]] = {flag: [] for flag in _FLAGS}

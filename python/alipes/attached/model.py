@@ -92,9 +92,11 @@ def _read(config: Mapping[str, Any] | str, name: str) -> ModelConfig:
 
 def _completed(config: ModelConfig, name: str, count: int) -> ModelConfig:
     """The configuration with what follows from the other arguments."""
-    for key, said, meant in (("name", config.name, name), ("backend", config.backend, _BACKEND)):
-        if said not in {"", meant}:
-            raise ConfigError(f"the configuration of model '{name}' has {key} '{said}', expected '{meant}'", key=key)
+    for key, found, expected in (("name", config.name, name), ("backend", config.backend, _BACKEND)):
+        if found not in {"", expected}:
+            raise ConfigError(
+                f"the configuration of model '{name}' has {key} '{found}', expected '{expected}'", key=key
+            )
     if config.platform:
         raise ConfigError(
             f"the configuration of model '{name}' has platform '{config.platform}', and an attached model has none",

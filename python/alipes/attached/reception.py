@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from alipes.attached.handover import Handover, HandoverSocket
+from alipes.attached.assignment import Assignment, AssignmentSocket
 from alipes.attached.live import LiveInstance
 from alipes.attached.model import AttachedModel
 from alipes.attached.service import open_link, refuse, serve
@@ -27,7 +27,7 @@ class Reception:
     def __init__(self, models: Mapping[str, AttachedModel]) -> None:
         """Takes the models by name, as they are whenever an instance is asked for; `start` begins."""
         self._models = models
-        self._socket = HandoverSocket()
+        self._socket = AssignmentSocket()
         self._serving: dict[threading.Thread, str] = {}
         self._changed = threading.Condition()
         self._receiving = threading.Thread(target=self._receive, name="alipes-attached", daemon=True)
@@ -59,39 +59,39 @@ class Reception:
     def _receive(self) -> None:
         while True:
             try:
-                handover = self._socket.receive()
+                assignment = self._socket.receive()
             except (OSError, ValueError) as error:
                 _log.error("an instance could not be taken from the server: %s", error)
                 time.sleep(_PAUSE_S)
                 continue
-            if handover is None:
+            if assignment is None:
                 return
-            self._take(handover)
+            self._take(assignment)
 
-    def _take(self, handover: Handover) -> None:
-        setup = handover.setup
+    def _take(self, assignment: Assignment) -> None:
+        setup = assignment.setup
         thread = threading.Thread(
-            target=self._serve, args=(handover,), name=f"alipes-{setup.instance.name}", daemon=True
+            target=self._serve, args=(assignment,), name=f"alipes-{setup.instance.name}", daemon=True
         )
         with self._changed:
             self._serving[thread] = setup.model_name
         try:
             thread.start()
         except RuntimeError as error:  # the system has no thread left, or the interpreter is ending
-            handover.close()
+            assignment.close()
             self._leave(thread)
             _log.error("the instance %s cannot be served: %s", setup.instance.name, error)
 
-    def _serve(self, handover: Handover) -> None:
+    def _serve(self, assignment: Assignment) -> None:
         try:
-            link = open_link(handover)
-            found = self._find(handover)
+            link = open_link(assignment)
+            found = self._find(assignment)
             if isinstance(found, LiveInstance):
-                serve(link, handover.setup, found)
+                serve(link, assignment.setup, found)
             else:
                 refuse(link, found)
         except BaseException as error:  # nobody else sees it; the server sees that the instance has ended
-            _log.exception("the thread of the instance %s has ended", handover.setup.instance.name, exc_info=error)
+            _log.exception("the thread of the instance %s has ended", assignment.setup.instance.name, exc_info=error)
         finally:
             self._leave(threading.current_thread())
 
@@ -100,9 +100,9 @@ class Reception:
             self._serving.pop(thread, None)
             self._changed.notify_all()
 
-    def _find(self, handover: Handover) -> LiveInstance | str:
+    def _find(self, assignment: Assignment) -> LiveInstance | str:
         """The object that is meant; else why there is none."""
-        setup = handover.setup
+        setup = assignment.setup
         model = self._models.get(setup.model_name)
         if model is None:
             return f"no model '{setup.model_name}' is attached"

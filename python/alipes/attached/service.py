@@ -7,7 +7,7 @@ import sys
 from typing import Final
 
 from alipes._core import WorkerLink
-from alipes.attached.handover import Handover
+from alipes.attached.assignment import Assignment
 from alipes.attached.live import LiveInstance
 from alipes.worker.current import current
 from alipes.worker.executor import Executor
@@ -22,14 +22,14 @@ _ERROR: Final = 0  # level of a log line
 _CAME_BACK: Final = "alipes: a process that was forked by an attached model came back from the model: it ends here\n"
 
 
-def open_link(handover: Handover) -> WorkerLink:
+def open_link(assignment: Assignment) -> WorkerLink:
     """The link of an instance. Its descriptors are taken over, or closed.
 
     Raises:
         OSError: If the system has no room for it, or the memory is not what this release understands.
     """
-    declaration = handover.setup.declaration()
-    return WorkerLink(handover.link, handover.requests, handover.doorbell, declaration, handover.lifeline)
+    declaration = assignment.setup.declaration()
+    return WorkerLink(assignment.link, assignment.requests, assignment.doorbell, declaration, assignment.lifeline)
 
 
 def refuse(link: WorkerLink, text: str) -> None:

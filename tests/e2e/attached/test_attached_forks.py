@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from alipes.attached import InferenceRequest, InferenceResponse, TritonModelException
-from support.attached import answer, attach, attached, each, given, numbers
+from support.attached import answer, attach, attached, each, first_input, numbers
 from support.processes import descriptors, is_gone
 from support.waiting import until
 
@@ -74,7 +74,7 @@ def test_a_process_that_a_model_forks_cannot_answer_for_it() -> None:
             return True
 
         statuses.append(forked(answers))
-        sender.send(answer(2 * given(requests[0])))
+        sender.send(answer(2 * first_input(requests[0])))
         sender.send(flags=1)
 
     decoupled = {"model_transaction_policy": {"decoupled": True}}

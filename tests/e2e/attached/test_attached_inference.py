@@ -24,7 +24,7 @@ from alipes.attached import (
     TritonError,
     TritonModelException,
 )
-from support.attached import LOCAL, answer, attach, attached, config, each, given, numbers
+from support.attached import LOCAL, answer, attach, attached, config, each, first_input, numbers
 from support.waiting import TIMEOUT_S
 
 ADDRESSES = ("url", "grpc_url")
@@ -38,7 +38,7 @@ def count_up(start: float) -> Any:
         nonlocal total
         answers = []
         for request in requests:
-            total += float(given(request).sum())
+            total += float(first_input(request).sum())
             answers.append(answer(numbers(total)))
         return answers
 
@@ -46,9 +46,9 @@ def count_up(start: float) -> Any:
 
 
 def fails(requests: list[InferenceRequest]) -> list[InferenceResponse]:
-    if given(requests[0])[0] < 0:
+    if first_input(requests[0])[0] < 0:
         raise ValueError("no number below zero")
-    return [answer(given(request)) for request in requests]
+    return [answer(first_input(request)) for request in requests]
 
 
 def refuses(requests: list[InferenceRequest]) -> list[InferenceResponse]:
@@ -59,20 +59,20 @@ def echo_texts(requests: list[InferenceRequest]) -> list[InferenceResponse]:
     answers = []
     for request in requests:
         parameters = json.loads(request.parameters())
-        texts = np.array([text + b"!" for text in given(request)], dtype=object)
+        texts = np.array([text + b"!" for text in first_input(request)], dtype=object)
         answers.append(InferenceResponse([Tensor("y", texts)], parameters={"told": str(parameters["tell"])}))
     return answers
 
 
 async def waits(requests: list[InferenceRequest]) -> list[InferenceResponse]:
     await asyncio.sleep(0)
-    return [answer(1 + given(request)) for request in requests]
+    return [answer(1 + first_input(request)) for request in requests]
 
 
 def streams(requests: list[InferenceRequest]) -> None:
     for request in requests:
         sender = request.get_response_sender()
-        for number in range(int(given(request)[0])):
+        for number in range(int(first_input(request)[0])):
             sender.send(answer(numbers(number)))
         sender.send(flags=1)
 
@@ -80,7 +80,7 @@ def streams(requests: list[InferenceRequest]) -> None:
 async def streams_later(requests: list[InferenceRequest]) -> None:
     for request in requests:
         sender = request.get_response_sender()
-        for number in range(int(given(request)[0])):
+        for number in range(int(first_input(request)[0])):
             await asyncio.sleep(0)
             sender.send(answer(called_output(await call("double", numbers(number)).async_exec())))
         sender.send(flags=1)
@@ -95,7 +95,7 @@ def called_output(response: InferenceResponse) -> np.ndarray[Any, Any]:
 
 
 def calls(requests: list[InferenceRequest]) -> list[InferenceResponse]:
-    return [answer(1 + called_output(call("double", given(request)).exec())) for request in requests]
+    return [answer(1 + called_output(call("double", first_input(request)).exec())) for request in requests]
 
 
 def calls_from_elsewhere(requests: list[InferenceRequest]) -> list[InferenceResponse]:
@@ -197,10 +197,10 @@ def test_inputs_are_views_of_the_memory_that_the_server_wrote() -> None:
 
     def execute(requests: list[InferenceRequest]) -> list[InferenceResponse]:
         for request in requests:
-            array = given(request)
+            array = first_input(request)
             assert not array.flags.owndata
             seen.append(array.__array_interface__["data"][0])
-        return [answer(given(request)) for request in requests]
+        return [answer(first_input(request)) for request in requests]
 
     with attach(attached("views", execute)) as attachment, attachment.client() as client:
         client.infer("views", np.zeros(100_000, np.float32))
@@ -218,7 +218,7 @@ def test_a_batch_is_what_the_configuration_asks_for() -> None:
 
     def execute(requests: list[InferenceRequest]) -> list[InferenceResponse]:
         sizes.append(len(requests))
-        return [answer(2 * given(request)) for request in requests]
+        return [answer(2 * first_input(request)) for request in requests]
 
     batching = {"preferred_batch_size": [4], "max_queue_delay_microseconds": 60_000_000}
     model = AttachedModel("batches", config(max_batch_size=4, dynamic_batching=batching), [execute])
@@ -233,7 +233,7 @@ def test_a_model_says_itself_whether_it_is_ready() -> None:
         ready = True
 
         def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-            return [answer(given(request)) for request in requests]
+            return [answer(first_input(request)) for request in requests]
 
         def is_ready(self) -> bool:
             return self.ready

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from alipes.attached import InferenceRequest, InferenceResponse
-from support.attached import answer, attach, attached, given, numbers
+from support.attached import answer, attach, attached, first_input, numbers
 from support.waiting import TIMEOUT_S
 
 REQUESTS = 40
@@ -21,7 +21,7 @@ def test_instances_execute_side_by_side() -> None:
     def execute(requests: list[InferenceRequest]) -> list[InferenceResponse]:
         threads.add(threading.current_thread().name)
         meeting.wait()
-        return [answer(given(request)) for request in requests]
+        return [answer(first_input(request)) for request in requests]
 
     model = attached("meets", execute, execute, execute)
     with attach(model) as attachment, attachment.client() as client, ThreadPoolExecutor(3) as pool:
@@ -39,7 +39,7 @@ def test_an_instance_executes_one_batch_at_a_time() -> None:
         time.sleep(0.002)  # another thread would come in meanwhile
         if alone:
             inside.release()
-        return [answer(given(request)) for request in requests]
+        return [answer(first_input(request)) for request in requests]
 
     with attach(attached("one", execute)) as attachment, attachment.client() as client, ThreadPoolExecutor(8) as pool:
         assert len(list(pool.map(lambda n: client.infer("one", numbers(n)), range(REQUESTS)))) == REQUESTS
@@ -62,7 +62,7 @@ def test_each_instance_is_an_object_of_its_own() -> None:
         def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
             self.threads.add(threading.get_ident())
             self.meeting.wait()
-            return [answer(given(request)) for request in requests]
+            return [answer(first_input(request)) for request in requests]
 
         def finalize(self) -> None:
             self.threads.add(threading.get_ident())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from alipes import AlreadyExists, Client, InferError, NotFound, ServeError
 from alipes.attached import Attachment, InferenceRequest, InferenceResponse
-from support.attached import LOCAL, answer, attach, attached, config, given, numbers
+from support.attached import LOCAL, answer, attach, attached, config, first_input, numbers
 from support.processes import descriptors, is_gone, memory_files
 from support.waiting import TIMEOUT_S, until
 
@@ -31,7 +31,7 @@ class Counted:
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         self.executed += len(requests)
-        return [answer(given(request)) for request in requests]
+        return [answer(first_input(request)) for request in requests]
 
     def finalize(self) -> None:
         self.finalized += 1
@@ -40,7 +40,9 @@ class Counted:
 def threads() -> list[str]:
     """Threads of attachments in this process."""
     names = (one.name for one in threading.enumerate())
-    return sorted(name for name in names if name.startswith("alipes-") and not name.startswith("alipes-serve-"))
+    # Those of calls to models belong to the process, and wait for the next call.
+    others = ("alipes-serve-", "alipes-call_")
+    return sorted(name for name in names if name.startswith("alipes-") and not name.startswith(others))
 
 
 def left_open() -> tuple[list[str], int, int]:
@@ -106,17 +108,17 @@ def test_what_is_removed_gives_its_memory_back() -> None:
 
 
 def test_an_array_outlives_its_model_and_its_server() -> None:
-    kept: list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = []
+    arrays: list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = []
 
     def execute(requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        kept.extend(given(request) for request in requests)
+        arrays.extend(first_input(request) for request in requests)
         return [answer(numbers(0)) for _ in requests]
 
     with attach(attached("keeps", execute)) as attachment, attachment.client() as client:
         client.infer("keeps", np.arange(1000, dtype=np.float32))
-    assert kept[0].sum() == 499_500
+    assert arrays[0].sum() == 499_500
     assert memory_files(os.getpid())
-    kept.clear()
+    arrays.clear()
     assert memory_files(os.getpid()) == []
 
 
@@ -197,7 +199,7 @@ def test_two_models_of_one_name_are_refused() -> None:
         attachment.add(attached("echo", Counted()))
 
 
-def test_what_is_no_flag_is_said_and_nothing_starts() -> None:
+def test_what_is_no_flag_is_named_and_nothing_starts() -> None:
     with pytest.raises(ServeError, match="htpp_port= is no flag of the server"):
         Attachment(htpp_port=0).start()
     with pytest.raises(ServeError, match="model_control_mode= cannot be given here: attached models are loaded"):

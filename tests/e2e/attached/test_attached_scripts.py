@@ -26,7 +26,7 @@ import os, signal, sys, threading, time
 from pathlib import Path
 
 sys.path.insert(0, {tests!r})
-from support.attached import answer, attach, attached, given
+from support.attached import answer, attach, attached, first_input
 
 FOLDER = Path({folder!r})
 
@@ -35,11 +35,11 @@ def slow(requests):
     (FOLDER / "begun").touch()
     while not (FOLDER / "go").exists():
         time.sleep(0.002)
-    return [answer(2 * given(request)) for request in requests]
+    return [answer(2 * first_input(request)) for request in requests]
 
 
 def quick(requests):
-    return [answer(2 * given(request)) for request in requests]
+    return [answer(2 * first_input(request)) for request in requests]
 
 
 class Tidy:

@@ -36,9 +36,9 @@ def test_a_text_is_a_configuration_as_a_mapping_is() -> None:
     assert parse_pbtxt(model(text).config).max_batch_size == 4
 
 
-def test_what_is_said_twice_may_be_the_same() -> None:
-    said = {**PORTS, "name": "m", "backend": "attached", "instance_group": [{"count": 2, "kind": "KIND_CPU"}]}
-    assert parse_pbtxt(model(said, [execute] * 2).config).instance_group[0].count == 2
+def test_a_configuration_may_repeat_the_arguments() -> None:
+    config = {**PORTS, "name": "m", "backend": "attached", "instance_group": [{"count": 2, "kind": "KIND_CPU"}]}
+    assert parse_pbtxt(model(config, [execute] * 2).config).instance_group[0].count == 2
 
 
 @pytest.mark.parametrize(

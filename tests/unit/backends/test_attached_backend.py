@@ -53,7 +53,7 @@ def test_a_server_that_no_script_started_says_so(tmp_path: Path, flags: tuple[st
         AttachedBackend(draft(tmp_path, *flags))
 
 
-def test_the_socket_is_kept_from_further_processes() -> None:
+def test_further_processes_do_not_inherit_the_socket() -> None:
     ours, servers = socket.socketpair()
     with ours, servers:
         servers.set_inheritable(True)

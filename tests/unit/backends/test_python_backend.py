@@ -58,6 +58,7 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
     assert engine(made) == {
         "kind": "worker",
         "command": [sys.executable, str(Path(alipes.__file__).parent / "worker" / "bootstrap.py")],
+        "attached": None,
         "environment": {},
         "setup": {
             "schema": 1,

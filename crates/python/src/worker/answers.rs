@@ -32,8 +32,8 @@ type Drafts = Vec<Option<Draft>>;
 
 /// Answers a batch with what `execute` returned, or with the text of its failure.
 ///
-/// `requests`, where they are still there, and the returned object are dropped on the way, so that inputs which nobody else kept are free when the
-/// answers are sent: outputs that lie in them need no copy then.
+/// `requests`, where they are still there, and the returned object are dropped on the way, so that inputs which nobody
+/// else kept are free when the answers are sent: outputs that lie in them need no copy then.
 pub fn settle(
     py: Python<'_>,
     link: &Link,

@@ -113,7 +113,7 @@ impl Link {
             let names = tensors.iter().map(|tensor| tensor.name.as_str()).chain(body);
             names.map(|name| PyString::intern(py, name).unbind()).collect()
         };
-        // SAFETY: the descriptors were inherited or received for this purpose and nothing else in the process owns them.
+        // SAFETY: the descriptors were inherited or received for this purpose; nothing else in the process owns them.
         let owned = |file: RawFd| unsafe { OwnedFd::from_raw_fd(file) };
         let [link, requests, doorbell] = files.map(owned);
         let lifeline = lifeline.map(|file| UnixStream::from(owned(file)));
@@ -136,7 +136,7 @@ impl Link {
         Ok(if is_attached { link } else { Arc::clone(LINK.get_or_init(|| link)) })
     }
 
-    /// Whether this process was forked from the one with the link. What it says there would mix with its parent's words.
+    /// Whether this process was forked from the one with the link. What it says would mix with its parent's words.
     pub fn is_forked(&self) -> bool {
         self.generation != fork::generation()
     }

@@ -54,6 +54,7 @@ class AttachedBackend(Backend):
             "attached": self._socket,
             "environment": {},
             "setup": worker_setup(self.draft, _FILE),
+            "hidden": {},
             "start_timeout_s": parameters.start_timeout_s,
             # Nobody can end a thread of a script, nor tell the memory of one from that of the others.
             "execute_timeout_s": 0.0,

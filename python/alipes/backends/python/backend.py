@@ -49,6 +49,7 @@ class PythonBackend(Backend):
         spec: dict[str, Any] = {
             "kind": "worker",
             "command": self._command,
+            "attached": None,
             "environment": self._variables(),
             "setup": self._setup(),
             "hidden": hidden_prefixes(self.draft.folder, self._environment().python),

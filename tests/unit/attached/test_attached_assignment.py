@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alipes.attached.handover import HandoverSocket
+from alipes.attached.assignment import AssignmentSocket
 
 TEXT = b"alipes-instance-1"
 
@@ -34,8 +34,8 @@ SETUP = {
 
 
 @pytest.fixture
-def handovers() -> Iterator[HandoverSocket]:
-    opened = HandoverSocket()
+def assignments() -> Iterator[AssignmentSocket]:
+    opened = AssignmentSocket()
     yield opened
     opened.close()
 
@@ -47,9 +47,9 @@ def memory(text: str) -> int:
     return file
 
 
-def send(handovers: HandoverSocket, text: bytes, files: list[int]) -> None:
+def send(assignments: AssignmentSocket, text: bytes, files: list[int]) -> None:
     """Sends a packet as the server does, and keeps nothing of it."""
-    with socket.socket(fileno=os.dup(handovers.descriptor)) as server:
+    with socket.socket(fileno=os.dup(assignments.descriptor)) as server:
         socket.send_fds(server, [text], files)
     for file in files:
         os.close(file)
@@ -64,15 +64,15 @@ def opened() -> set[str]:
     return {entry.name for entry in Path("/proc/self/fd").iterdir()}
 
 
-def test_an_instance_is_taken_over_with_its_descriptors(handovers: HandoverSocket) -> None:
+def test_an_instance_comes_with_its_descriptors(assignments: AssignmentSocket) -> None:
     before = opened()
-    send(handovers, TEXT, files())
-    handover = handovers.receive()
-    assert handover is not None
-    assert (handover.setup.model_name, handover.setup.instance.name) == ("m", "m_0_0")
-    taken = (handover.link, handover.requests, handover.doorbell, handover.lifeline)
-    assert not any(os.get_inheritable(descriptor) for descriptor in taken)
-    handover.close()
+    send(assignments, TEXT, files())
+    assignment = assignments.receive()
+    assert assignment is not None
+    assert (assignment.setup.model_name, assignment.setup.instance.name) == ("m", "m_0_0")
+    numbers = (assignment.link, assignment.requests, assignment.doorbell, assignment.lifeline)
+    assert not any(os.get_inheritable(descriptor) for descriptor in numbers)
+    assignment.close()
     assert opened() == before
 
 
@@ -86,35 +86,35 @@ def test_an_instance_is_taken_over_with_its_descriptors(handovers: HandoverSocke
     ],
 )
 def test_what_another_release_hands_over_is_refused(
-    handovers: HandoverSocket, text: bytes, count: int, refusal: str
+    assignments: AssignmentSocket, text: bytes, count: int, refusal: str
 ) -> None:
     before = opened()
-    taken = files()
-    for descriptor in taken[count:]:
+    numbers = files()
+    for descriptor in numbers[count:]:
         os.close(descriptor)
-    send(handovers, text, taken[:count])
+    send(assignments, text, numbers[:count])
     with pytest.raises(ValueError, match=refusal):
-        handovers.receive()
+        assignments.receive()
     assert opened() == before
 
 
-def test_a_setup_of_another_schema_is_refused(handovers: HandoverSocket) -> None:
+def test_a_setup_of_another_schema_is_refused(assignments: AssignmentSocket) -> None:
     before = opened()
-    send(handovers, TEXT, files({**SETUP, "setup": {**SETUP["setup"], "schema": 2}}))
+    send(assignments, TEXT, files({**SETUP, "setup": {**SETUP["setup"], "schema": 2}}))
     with pytest.raises(ValueError, match="has schema 2, this worker knows 1"):
-        handovers.receive()
+        assignments.receive()
     assert opened() == before
 
 
-def test_more_descriptors_than_there_is_room_for_are_an_error(handovers: HandoverSocket) -> None:
+def test_more_descriptors_than_there_is_room_for_are_an_error(assignments: AssignmentSocket) -> None:
     before = opened()
-    send(handovers, TEXT, [os.eventfd(0) for _ in range(20)])
+    send(assignments, TEXT, [os.eventfd(0) for _ in range(20)])
     with pytest.raises(OSError, match="no descriptor left"):
-        handovers.receive()
+        assignments.receive()
     assert opened() == before
 
 
-def test_a_socket_that_is_ended_gives_nothing_now_or_later(handovers: HandoverSocket) -> None:
-    handovers.end()
-    assert handovers.receive() is None
-    assert handovers.receive() is None
+def test_a_socket_that_is_ended_gives_nothing_now_or_later(assignments: AssignmentSocket) -> None:
+    assignments.end()
+    assert assignments.receive() is None
+    assert assignments.receive() is None

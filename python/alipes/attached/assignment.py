@@ -13,10 +13,10 @@ from typing import Final, Self
 
 from alipes.worker.setup import Setup, read_setup
 
-__all__ = ["Handover", "HandoverSocket"]
+__all__ = ["Assignment", "AssignmentSocket"]
 
 _INSTANCE: Final = b"alipes-instance-1"
-"""What the packet with an instance says; the data plane writes the same (`driver-worker/handover.rs`)."""
+"""What the packet with an instance says; the data plane writes the same (`driver-worker/script.rs`)."""
 
 _DESCRIPTORS: Final = 5
 _MOST_DESCRIPTORS: Final = 16
@@ -24,7 +24,7 @@ _MOST_DESCRIPTORS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
+class Assignment:
     """An instance that the server wants served.
 
     Attributes:
@@ -63,7 +63,7 @@ class Handover:
         _close((self.link, self.requests, self.doorbell, self.lifeline))
 
 
-class HandoverSocket:
+class AssignmentSocket:
     """The two ends of the socket. The script keeps the server's end too, for a server that has to be started again.
 
     A forked process has both closed: as long as it held the script's end, the server would not see the script end.
@@ -79,7 +79,7 @@ class HandoverSocket:
         """The number of the server's end."""
         return self._servers.fileno()
 
-    def receive(self) -> Handover | None:
+    def receive(self) -> Assignment | None:
         """The next instance that the server hands over; waits for it. ``None``: the socket was ended.
 
         Raises:
@@ -100,7 +100,7 @@ class HandoverSocket:
         if text != _INSTANCE:
             _close(descriptors)
             raise ValueError(f"the server handed over {text!r}, expected {_INSTANCE!r}")
-        return Handover.of(descriptors)
+        return Assignment.of(descriptors)
 
     def end(self) -> None:
         """Has `receive` return, now and later."""
@@ -119,7 +119,7 @@ def _close(descriptors: Sequence[int]) -> None:
             os.close(descriptor)
 
 
-_open: Final[weakref.WeakSet[HandoverSocket]] = weakref.WeakSet()
+_open: Final[weakref.WeakSet[AssignmentSocket]] = weakref.WeakSet()
 
 
 def _close_in_child() -> None:

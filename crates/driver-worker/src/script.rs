@@ -20,11 +20,11 @@ use tokio::time;
 
 use super::process::{Inherited, setup_file};
 
-/// What a packet with an instance says; `alipes.attached.handover` reads it.
+/// What a packet with an instance says; `alipes.attached.assignment` reads it.
 const INSTANCE: &[u8] = b"alipes-instance-1";
 
 /// How long the script may leave packets untaken before an instance counts as refused.
-const TAKEN_WITHIN: Duration = Duration::from_secs(30);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether the script has taken some.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
@@ -55,12 +55,12 @@ impl Script {
     /// # Errors
     ///
     /// `BrokenPipe` where the script is gone; it takes no instances, or the system refuses descriptors.
-    pub async fn hand_over(&self, inherited: Inherited<'_>) -> io::Result<AttachedWorker> {
+    pub async fn assign(&self, inherited: Inherited<'_>) -> io::Result<AttachedWorker> {
         let (lifeline, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
         let setup = setup_file(inherited.setup)?;
         let files = [inherited.link, inherited.requests, setup.as_fd(), inherited.doorbell, theirs.as_fd()];
-        let deadline = alipes_clock::now() + TAKEN_WITHIN;
+        let deadline = alipes_clock::now() + QUEUE_TIMEOUT;
         loop {
             match send(&self.0, &files) {
                 Ok(()) => return Ok(AttachedWorker { lifeline }),
@@ -129,16 +129,16 @@ mod tests {
         (text[..len].to_vec(), files)
     }
 
-    async fn handed(script: &Script) -> io::Result<AttachedWorker> {
+    async fn assigned(script: &Script) -> io::Result<AttachedWorker> {
         let files = [(); 3].map(|()| eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let [link, requests, doorbell] = files.each_ref().map(|file| file.as_fd());
-        script.hand_over(Inherited { link, requests, doorbell, setup: "{}" }).await
+        script.assign(Inherited { link, requests, doorbell, setup: "{}" }).await
     }
 
     #[tokio::test]
     async fn a_handed_over_instance_ends_when_the_script_lets_go() {
         let (script, theirs) = sockets();
-        let worker = handed(&script).await.unwrap();
+        let worker = assigned(&script).await.unwrap();
         let (text, mut files) = take(&theirs);
         assert_eq!((text.as_slice(), files.len()), (INSTANCE, 5));
         assert!(!worker.has_ended());
@@ -149,7 +149,7 @@ mod tests {
     #[tokio::test]
     async fn the_script_learns_that_the_server_lets_go() {
         let (script, theirs) = sockets();
-        let worker = handed(&script).await.unwrap();
+        let worker = assigned(&script).await.unwrap();
         let (_, files) = take(&theirs);
         worker.let_go();
         let mut nothing = [0; 1];
@@ -161,7 +161,7 @@ mod tests {
     async fn a_script_that_is_gone_is_a_broken_pipe() {
         let (script, theirs) = sockets();
         drop(theirs);
-        let refused = handed(&script).await.err().unwrap();
+        let refused = assigned(&script).await.err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::BrokenPipe);
     }
 
@@ -172,7 +172,7 @@ mod tests {
         let handing = async {
             let mut workers = Vec::new();
             for _ in 0..600 {
-                workers.push(handed(&script).await.unwrap());
+                workers.push(assigned(&script).await.unwrap());
             }
             workers
         };
