@@ -13,7 +13,7 @@ from support.reader import Reader
 
 ROOT = Path(__file__).parents[2]
 # Pages whose blocks need more than the base install.
-NEED_TORCH = ("export-models", "streaming-export", "stream-a-detector")
+NEED_TORCH = ("export-models", "serve-pytorch", "streaming-export", "stream-a-detector")
 PAGES = [
     pytest.param(
         page, marks=pytest.mark.extra("torch") if page.stem in NEED_TORCH else (), id=str(page.relative_to(ROOT))

@@ -224,7 +224,14 @@ def test_a_result_of_another_datatype_is_an_error(opened: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["INFERENCE_MODE", "DISABLE_OPTIMIZED_EXECUTION", "ENABLE_TENSOR_FUSER", "ENABLE_JIT_PROFILING"]
+    "key",
+    [
+        "INFERENCE_MODE",
+        "DISABLE_OPTIMIZED_EXECUTION",
+        "ENABLE_TENSOR_FUSER",
+        "ENABLE_JIT_PROFILING",
+        "ENABLE_WEIGHT_SHARING",
+    ],
 )
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_parameters_leave_the_numbers_as_they_are(opened: Any, key: str, value: str) -> None:

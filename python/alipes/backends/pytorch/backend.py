@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 
+from alipes.backends.base import Engine
 from alipes.backends.framework import FrameworkBackend
 from alipes.config.paths import kind_of
+from alipes.config.pytorch_parameters import pytorch_notices
 
 __all__ = ["PytorchBackend"]
 
@@ -19,6 +22,11 @@ class PytorchBackend(FrameworkBackend):
     program: ClassVar[str] = "alipes.worker.frameworks.pytorch.program"
     extra: ClassVar[str] = "alipes[torch]"
     files: ClassVar[tuple[str, ...]] = ("model.pt", "model.pt2", "model.safetensors", _CODE)
+
+    def engine(self) -> Engine:
+        """How a worker runs the model, with a notice of each parameter that does nothing."""
+        engine, config = super().engine(), self.draft.config
+        return replace(engine, notices=(*engine.notices, *pytorch_notices(config.parameters, config.name)))
 
     def _file(self) -> Path:
         """The model's file; `model.py` where the configuration asks for it as Triton's users do, by `runtime`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -30,7 +30,7 @@ class OpenedFile:
         examples: What it was traced with, in the order of the arguments; empty where the file does not say.
     """
 
-    module: Callable[..., Any]
+    module: Any
     arguments: Arguments
     results: Results
     signature: Signature | None = None

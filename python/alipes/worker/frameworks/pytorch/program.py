@@ -21,6 +21,7 @@ from alipes.worker.frameworks.pytorch.opened import OpenedFile
 from alipes.worker.frameworks.pytorch.probe import batch_of, probe
 from alipes.worker.frameworks.pytorch.script import open_script
 from alipes.worker.frameworks.pytorch.settings import apply, read_settings
+from alipes.worker.frameworks.pytorch.shared_weights import share_weights
 
 __all__ = ["open_model"]
 
@@ -34,6 +35,10 @@ _OPEN: Final[Mapping[FileKind, Callable[[Opening], OpenedFile]]] = MappingProxyT
         FileKind.CODE: open_factory,
     }
 )
+
+
+_SHARED: Final = frozenset({FileKind.SCRIPT, FileKind.EXPORTED})
+"""Files whose weights become views where that is asked for; those of a factory are views anyway."""
 
 
 def open_model(opening: Opening) -> TorchModel:
@@ -56,6 +61,8 @@ def open_model(opening: Opening) -> TorchModel:
             "or export the model again"
         )
     file = _OPEN[kind](opening)
+    if settings.shares and kind in _SHARED and isinstance(file.module, torch.nn.Module) and opening.device == "cpu":
+        share_weights([*file.module.parameters(), *file.module.buffers()], opening.file)
     datatypes = {name: v2_name(kind) for name, kind in output_types(opening.config).items()}
     names = {"input": input_names(opening.config), "output": list(datatypes)}
     signature = file.signature
