@@ -110,7 +110,7 @@ STAGES: Sequence[Stage] = (
     _extra("keras", "exports of Keras models"),
     _extra(
         "torch",
-        "exports of PyTorch models, and the pages about them",
+        "models of PyTorch, served and exported, and the pages about them",
         "--extra torch --extra notebook --extra examples --extra plots --group buckets --torch",
         600,
     ),
