@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -77,14 +78,21 @@ def backend_of(name: str) -> type[Backend]:
         return _load(name, points)
     if name in NOT_OFFERED:
         offered = ", ".join(sorted(OFFERED))
+        why = _why_no_plan() if name == "tensorrt" else ""
         raise ModelLoadError(
-            f"backend '{name}' {NOT_OFFERED_WORDS}; offered: {offered}", backend=name, code="UNSUPPORTED"
+            f"backend '{name}' {NOT_OFFERED_WORDS}{why}; offered: {offered}", backend=name, code="UNSUPPORTED"
         )
     raise ModelLoadError(
         f"unable to find backend library for backend '{name}', try specifying runtime on the model configuration.",
         backend=name,
         code="INVALID_ARG",
     )
+
+
+def _why_no_plan(devices: Path = Path("/dev")) -> str:
+    """What keeps a TensorRT plan from running here, and what to serve instead."""
+    lacks = "" if any(devices.glob("nvidia[0-9]*")) else ", and this machine has none"
+    return f": a plan runs on the NVIDIA GPU that it was built for{lacks}; serve the ONNX file that it was built from"
 
 
 @cache

@@ -69,6 +69,13 @@ def test_a_package_may_bring_what_this_release_does_not_offer(install: Install) 
     assert backend_of("vllm").__module__ == "vllm_backend"
 
 
+def test_a_plan_of_tensorrt_says_that_it_needs_a_gpu() -> None:
+    text = refusal("tensorrt")
+    assert "backend 'tensorrt' is not offered by this release: a plan runs on the NVIDIA GPU" in text
+    assert ("this machine has none" in text) != any(Path("/dev").glob("nvidia[0-9]*"))
+    assert "serve the ONNX file that it was built from" in text
+
+
 def test_no_package_takes_the_name_of_one_of_ours(install: Install) -> None:
     install("other-python", "python", "other_python:Mine")
     assert backend_of("python") is OFFERED["python"]
