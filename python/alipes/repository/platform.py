@@ -28,6 +28,7 @@ class Platform(Enum):
     ENSEMBLE = "ensemble"
     PYTHON = "python"
     TORCHEXPORT = "pytorch_export"
+    TORCHMODULE = "pytorch_module"
     SNAPSHOTTER = "snapshotter"
     AVERAGER = "averager"
 
@@ -53,6 +54,7 @@ conventions: Final[Mapping[Platform, str]] = MappingProxyType(
         Platform.ENSEMBLE: "model.empty",
         Platform.PYTHON: "model.py",
         Platform.TORCHEXPORT: "model.pt2",
+        Platform.TORCHMODULE: "model.safetensors",
         Platform.SNAPSHOTTER: "model.empty",
         Platform.AVERAGER: "model.empty",
     }
@@ -67,6 +69,7 @@ BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType(
         Platform.TORCHSCRIPT: "pytorch",
         Platform.PYTHON: "python",
         Platform.TORCHEXPORT: "pytorch",
+        Platform.TORCHMODULE: "pytorch",
         Platform.SNAPSHOTTER: "snapshotter",
         Platform.AVERAGER: "averager",
     }
@@ -82,11 +85,12 @@ SERVED: Final = frozenset(
         Platform.AVERAGER,
         Platform.TORCHSCRIPT,
         Platform.TORCHEXPORT,
+        Platform.TORCHMODULE,
     }
 )
 """What `alipes serve` runs; the rest is written for servers that run it."""
 
-_PYTORCH: Final = "for a model of PyTorch: take 'onnx', 'torchscript' or 'torchexport'"
+_PYTORCH: Final = "for a model of PyTorch: take 'onnx', 'torchscript', 'torchexport' or 'torchmodule'"
 _SKLEARN: Final = "for a model of scikit-learn: take 'onnx'"
 _KERAS: Final = "for a model of Keras or TensorFlow: take 'savedmodel'"
 
@@ -102,7 +106,7 @@ _FRAMEWORKS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Names of frameworks, which are no platforms, each with the platforms that its models are exported as."""
 
-_BACKEND_ONLY: Final = frozenset({Platform.PYTHON, Platform.TORCHEXPORT})
+_BACKEND_ONLY: Final = frozenset({Platform.PYTHON, Platform.TORCHEXPORT, Platform.TORCHMODULE})
 """Kinds that configurations name by backend and file, for want of a platform."""
 
 

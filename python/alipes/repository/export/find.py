@@ -25,6 +25,7 @@ _HOMES: Final[Mapping[Platform, tuple[str, ...]]] = MappingProxyType(
         Platform.ENSEMBLE: ("ensemble",),
         Platform.PYTHON: ("python_file", "python_function", "python_app"),
         Platform.TORCHEXPORT: ("torch_export",),
+        Platform.TORCHMODULE: ("torch_module",),
         Platform.SNAPSHOTTER: ("streaming",),
         Platform.AVERAGER: ("streaming",),
     }

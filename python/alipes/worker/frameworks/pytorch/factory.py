@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import torch
@@ -13,16 +12,11 @@ import torch
 from alipes.worker.failure import describe
 from alipes.worker.frameworks.opened import Opening, reading
 from alipes.worker.frameworks.pytorch.binding import Arguments, Results
+from alipes.worker.frameworks.pytorch.maker import CODE, FACTORY, NoFactoryError, find_factory
 from alipes.worker.frameworks.pytorch.opened import OpenedFile, safe_pickles
 from alipes.worker.loading import load_module
 
-__all__ = ["CODE", "WEIGHTS", "open_factory"]
-
-CODE: Final = "model.py"
-"""The file that makes the module."""
-
-FACTORY: Final = "make"
-"""The function in it that does, without arguments."""
+__all__ = ["WEIGHTS", "open_factory"]
 
 WEIGHTS: Final = ("model.safetensors", "model.pt")
 """What the weights are called where the configuration names the code."""
@@ -79,7 +73,10 @@ def _is_archive(weights: Path) -> bool:
 
 def _made(opening: Opening, code: Path) -> torch.nn.Module:
     source = load_module(code, code.parent)
-    make = _maker(opening, source)
+    try:
+        make = find_factory(source, torch.nn.Module)
+    except NoFactoryError as error:
+        raise opening.refuse(str(error)) from error
     try:
         module = make()
     except BaseException as error:
@@ -88,26 +85,6 @@ def _made(opening: Opening, code: Path) -> torch.nn.Module:
         called, found = getattr(make, "__name__", FACTORY), type(module).__name__
         raise opening.refuse(f"{called}() of {CODE} gave a {found}, expected a torch.nn.Module")
     return module
-
-
-def _maker(opening: Opening, source: ModuleType) -> Callable[[], Any]:
-    """The factory of a file: its function `make`, else the one module class that it defines, as Triton takes it."""
-    make = getattr(source, FACTORY, None)
-    if callable(make):
-        found: Callable[[], Any] = make
-        return found
-    classes = [
-        one
-        for one in vars(source).values()
-        if isinstance(one, type) and issubclass(one, torch.nn.Module) and one.__module__ == source.__name__
-    ]
-    if len(classes) == 1:
-        return classes[0]
-    has = "no class" if not classes else f"{len(classes)} classes ({', '.join(one.__name__ for one in classes)})"
-    raise opening.refuse(
-        f"{CODE} has no function {FACTORY}(), and {has} derived from torch.nn.Module; write {FACTORY}(), which gives "
-        "the module"
-    )
 
 
 def _fill(opening: Opening, module: torch.nn.Module, state: Any, weights: Path | None) -> None:
