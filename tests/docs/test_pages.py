@@ -12,11 +12,19 @@ from support.blocks import blocks, pages
 from support.reader import Reader
 
 ROOT = Path(__file__).parents[2]
-# Pages whose blocks need more than the base install.
-NEED_TORCH = ("export-models", "serve-pytorch", "streaming-export", "stream-a-detector")
+# Pages whose blocks need more than the base install, with the extra that brings it.
+NEEDS = {
+    "export-models": "torch",
+    "serve-pytorch": "torch",
+    "streaming-export": "torch",
+    "stream-a-detector": "torch",
+    "serve-openvino": "openvino",
+    "serve-tensorflow": "keras",
+    "serve-mlflow": "mlflow",
+}
 PAGES = [
     pytest.param(
-        page, marks=pytest.mark.extra("torch") if page.stem in NEED_TORCH else (), id=str(page.relative_to(ROOT))
+        page, marks=pytest.mark.extra(NEEDS[page.stem]) if page.stem in NEEDS else (), id=str(page.relative_to(ROOT))
     )
     for page in pages(ROOT)
 ]
