@@ -107,7 +107,14 @@ STAGES: Sequence[Stage] = (
     _extra("examples", "the folder `examples`"),
     _extra("plots", "pictures of records and streams"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
-    _extra("keras", "exports of Keras models"),
+    _extra("keras", "exports of Keras models; SavedModels and Keras files served"),
+    _extra("openvino", "OpenVINO's models served"),
+    _extra(
+        "mlflow",
+        "MLflow's folders served by the frameworks that they name",
+        "--extra mlflow --extra sklearn --extra keras",
+        600,
+    ),
     _extra(
         "torch",
         "models of PyTorch, served and exported, and the pages about them",
