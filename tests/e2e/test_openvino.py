@@ -70,7 +70,8 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ite
     add(repository, "one_row", network(rows=1), BATCHED)
     add(repository, "fixed", network(rows=3))
     add(repository, "threads", network(), parameter("INFERENCE_NUM_THREADS", "1") + parameter("NUM_STREAMS", "1"))
-    add(repository, "throughput", network(), parameter("PERFORMANCE_HINT", "throughput"))
+    padded = parameter("ENABLE_BATCH_PADDING", "YES")
+    add(repository, "throughput", network(), padded + parameter("PERFORMANCE_HINT", "throughput"))
     add(repository, "twice", network(), "instance_group [{ kind: KIND_CPU count: 2 }]\n")
     add(repository, "half", echo(np.float16, [-1, 2]))
     add(repository, "truth", echo(np.bool_, [-1, 2]))
@@ -200,6 +201,11 @@ def test_requests_of_different_widths_keep_their_answers(client: Client) -> None
 )
 def test_what_cannot_be_served_says_why(server: ServerProcess, model: str, words: str) -> None:
     assert words in reason(server, model)
+
+
+def test_a_parameter_that_does_nothing_is_named_in_the_log(server: ServerProcess) -> None:
+    words = "parameter 'ENABLE_BATCH_PADDING' of model 'throughput' is ignored: batches have any number of rows"
+    assert server.output.count(words) == 1
 
 
 def test_an_answer_stays_while_others_are_made(tmp_path: Path) -> None:

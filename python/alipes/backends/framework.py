@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from alipes.backends.base import Engine
 from alipes.backends.python.backend import PythonBackend
 from alipes.backends.python.setup import Framework, worker_setup
 from alipes.config.complete import complete_from_signature, is_complete
+from alipes.config.framework_parameters import ignored_parameters
+from alipes.config.parameters import Parameter
 from alipes.config.paths import confined, kind_of
 from alipes.config.spec import available_cores, instance_names
 from alipes.errors import ConfigError
@@ -34,11 +38,13 @@ class FrameworkBackend(PythonBackend):
         program: The module with `open_model`, which worker processes import.
         extra: What `pip install` takes to bring what the program imports, such as `alipes[torch]`.
         files: What the model file can be called where the configuration does not say; the first that is there.
+        parameters: The parameters that its models may carry, beside those of Python models.
     """
 
     program: ClassVar[str]
     extra: ClassVar[str]
     files: ClassVar[tuple[str, ...]] = ()
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def complete(self) -> None:
         """Complete inputs, outputs, largest batch and dynamic batching from the file, where they are not listed."""
@@ -47,6 +53,12 @@ class FrameworkBackend(PythonBackend):
         if not is_complete(config):
             signature = Signature.from_json(json.dumps(self._ask()))
             complete_from_signature(config, signature, self.draft.options.model.default_max_batch_size)
+
+    def engine(self) -> Engine:
+        """How a worker runs the model, with a notice of each parameter that does nothing."""
+        engine, config = super().engine(), self.draft.config
+        ignored = ignored_parameters(self.parameters, config.parameters, config.name)
+        return replace(engine, notices=(*engine.notices, *ignored))
 
     def _setup(self) -> dict[str, Any]:
         """What a process is told."""

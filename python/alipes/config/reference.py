@@ -10,6 +10,7 @@ from typing import Final
 
 from alipes.config.fields import FIELDS, Field, find_field
 from alipes.config.flags import OWN_GROUP, SERVE_FLAGS, Flag, Value, environment_name
+from alipes.config.framework_parameters import MLFLOW_PARAMETERS, OPENVINO_PARAMETERS, TENSORFLOW_PARAMETERS
 from alipes.config.parameters import PARAMETERS, Parameter
 from alipes.config.pytorch_parameters import PYTORCH_PARAMETERS
 from alipes.config.settings import SETTINGS
@@ -103,7 +104,14 @@ seconds, such as `30` or `0.5`; 0 sets no limit. `--backend-config=python,<key>=
 see [the flags](cli-serve.md#settings-inside-flags)."""
 
 
-_PYTORCH_PARAMETERS: Final = """\
+_FRAMEWORKS: Final = (
+    ("PyTorch", PYTORCH_PARAMETERS),
+    ("OpenVINO", OPENVINO_PARAMETERS),
+    ("TensorFlow", TENSORFLOW_PARAMETERS),
+    ("MLflow", MLFLOW_PARAMETERS),
+)
+
+_FRAMEWORK: Final = """\
 Written in the same way; those of the Python backend hold for it, too. Any other key is ignored."""
 
 _WITHOUT_FILE: Final = (
@@ -171,8 +179,8 @@ def _fields_page() -> str:
     parts += ["## Fields\n", _table(("Field", "Status", "What it says"), fields)]
     parts += ["## Parameters of the ONNX Runtime backend\n", f"{_PARAMETERS}\n", _parameters_table(PARAMETERS)]
     parts += ["## Parameters of the Python backend\n", f"{_WORKER_PARAMETERS}\n", _parameters_table(WORKER_PARAMETERS)]
-    parts += ["## Parameters of the PyTorch backend\n", f"{_PYTORCH_PARAMETERS}\n"]
-    parts += [_parameters_table(PYTORCH_PARAMETERS)]
+    for title, rows in _FRAMEWORKS:
+        parts += [f"## Parameters of the {title} backend\n", f"{_FRAMEWORK}\n", _parameters_table(rows)]
     for title, text, rows in _WITHOUT_FILE:
         parts += [f"## Parameters of the {title} backend\n", f"{text}\n", _parameters_table(rows)]
     return "\n".join(parts)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from alipes.backends.framework import FrameworkBackend
+from alipes.config.framework_parameters import MLFLOW_PARAMETERS
+from alipes.config.parameters import Parameter
 
 __all__ = ["MlflowBackend"]
 
@@ -15,3 +17,4 @@ class MlflowBackend(FrameworkBackend):
     program: ClassVar[str] = "alipes.worker.frameworks.mlflow.program"
     extra: ClassVar[str] = "alipes[mlflow]"
     files: ClassVar[tuple[str, ...]] = ("model.mlflow", "MLmodel")
+    parameters: ClassVar[tuple[Parameter, ...]] = MLFLOW_PARAMETERS

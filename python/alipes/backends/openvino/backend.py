@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from alipes.backends.framework import FrameworkBackend
+from alipes.config.framework_parameters import OPENVINO_PARAMETERS
+from alipes.config.parameters import Parameter
 
 __all__ = ["OpenvinoBackend"]
 
@@ -15,3 +17,4 @@ class OpenvinoBackend(FrameworkBackend):
     program: ClassVar[str] = "alipes.worker.frameworks.openvino"
     extra: ClassVar[str] = "alipes[openvino]"
     files: ClassVar[tuple[str, ...]] = ("model.xml", "model.onnx")
+    parameters: ClassVar[tuple[Parameter, ...]] = OPENVINO_PARAMETERS

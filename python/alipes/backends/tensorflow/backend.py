@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from alipes.backends.framework import FrameworkBackend
+from alipes.config.framework_parameters import TENSORFLOW_PARAMETERS
+from alipes.config.parameters import Parameter
 from alipes.errors import ConfigError
 
 __all__ = ["TensorflowBackend"]
@@ -22,6 +24,7 @@ class TensorflowBackend(FrameworkBackend):
     program: ClassVar[str] = "alipes.worker.frameworks.tensorflow"
     extra: ClassVar[str] = "alipes[keras]"
     files: ClassVar[tuple[str, ...]] = ("model.savedmodel", "model.keras", "saved_model.pb")
+    parameters: ClassVar[tuple[Parameter, ...]] = TENSORFLOW_PARAMETERS
 
     def _file(self) -> Path:
         """The folder of a SavedModel, its `saved_model.pb`, or a Keras file.
