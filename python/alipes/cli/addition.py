@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from alipes.cli.failures import CommandFailed
 from alipes.config.nearest import nearest
 from alipes.errors import AlipesError, ExportError
-from alipes.repository.inspection import unserved
+from alipes.repository.inspection import unserved, usual_name
 from alipes.repository.platform import Platform
 
 if TYPE_CHECKING:
@@ -75,6 +75,11 @@ def _platform(file: Path) -> Platform:
         return Platform.PYTHON
     if advice := unserved(file.name):
         raise CommandFailed(*advice.split(": ", 1))
+    if usual := usual_name(file.name):
+        raise CommandFailed(
+            f"copy {file} to {_name(file)}/1/{usual} in the repository: it needs no more than that",
+            "this command writes ONNX and Python models, with their configurations",
+        )
     raise CommandFailed("name a .onnx file, a model.py, or a folder that holds one", f"{file} is none of these")
 
 

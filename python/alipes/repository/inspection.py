@@ -17,7 +17,7 @@ from alipes.repository.model_config import CONFIG_FILE
 from alipes.repository.platform import BACKENDS, SERVED
 from alipes.repository.store.base import Store
 
-__all__ = ["FoundModel", "Inspection", "inspect", "unserved"]
+__all__ = ["FoundModel", "Inspection", "inspect", "unserved", "usual_name"]
 
 _USUAL: Final = {
     ".onnx": "model.onnx",
@@ -92,6 +92,11 @@ def unserved(name: str) -> str:
     if kind is None:
         return ""
     return f"export it to ONNX ({EXPORT_PAGE}): {kind} is not served as it is"
+
+
+def usual_name(name: str) -> str:
+    """What a file that can be served is to be called in the folder of a version; empty for any other."""
+    return _USUAL.get(PurePosixPath(name).suffix.lower(), "")
 
 
 class _Folder:

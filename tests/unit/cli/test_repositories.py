@@ -120,6 +120,7 @@ def test_a_model_in_python_is_added_with_what_lies_beside_it(source: str, tmp_pa
         (["repo", "tree", "double.onnx"], "name the folder that holds the models"),
         (["repo", "add", "models", "doubel.onnx"], "did you mean double.onnx?"),
         (["repo", "add", "models", "forest.joblib"], "export it to ONNX"),
+        (["repo", "add", "models", "net.keras"], "copy net.keras to net/1/model.keras in the repository"),
         (["repo", "add", "models", "notes.txt"], "name a .onnx file, a model.py"),
         (["repo", "add", "models", "function.py"], "write a class TritonPythonModel"),
         (["repo", "add", "models", "broken.onnx"], "ONNX Runtime cannot load the file"),
@@ -129,7 +130,7 @@ def test_a_model_in_python_is_added_with_what_lies_beside_it(source: str, tmp_pa
 )
 def test_a_mistake_is_named_with_its_mend(words: list[str], mend: str, file: Path, tmp_path: Path) -> None:
     add_model(tmp_path / "models", "known")
-    for name in ("forest.joblib", "notes.txt", "broken.onnx"):
+    for name in ("forest.joblib", "net.keras", "notes.txt", "broken.onnx"):
         (tmp_path / name).write_text("no model")
     (tmp_path / "function.py").write_text("def louder(x):\n    return 2 * x\n")
     (tmp_path / "model.py").write_text(_MODEL)
