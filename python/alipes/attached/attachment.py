@@ -48,8 +48,8 @@ class Attachment:
         Args:
             models: What to attach.
             server: As in `alipes.Server`: `name`, `log_file`, `timeout`, `server_args`, and flags of `alipes serve`,
-                such as `http_port=0`. Models are loaded by name always. `headers` are those that loading them needs
-                where flags restrict it.
+                such as `http_port=0`. Models are loaded by name always, and by this script alone, unless `guard=` says
+                otherwise.
 
         Raises:
             AlreadyExists: If two models have one name.

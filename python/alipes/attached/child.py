@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,7 +40,7 @@ class ChildServer(Server):
         server_args: Sequence[str] | str | None = None,
         log_file: str | os.PathLike[str] | None = None,
         timeout: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        guard: Guard | None = None,
         **flags: FlagValue,
     ) -> None:
         """Starts it without models, and waits until it is ready.
@@ -52,7 +52,7 @@ class ChildServer(Server):
             server_args: Flags as words of a command line.
             log_file: Where the server's output goes.
             timeout: Longest wait in seconds.
-            headers: What its own calls send, where flags restrict them: headers over HTTP, metadata over gRPC.
+            guard: Who may load and unload; the script alone by default.
             flags: Flags of `alipes serve`.
 
         Raises:
@@ -61,20 +61,16 @@ class ChildServer(Server):
         for flag in _SETTLED.keys() & flags.keys():
             raise ServeError(f"{flag}= cannot be given here: {_SETTLED[flag]}")
         check(log_file=log_file, timeout=timeout, name=name)
-        self._guard = Guard()
+        self._guard = guard if guard is not None else Guard()
         settled = ("--model-control-mode=explicit", f"--backend-config=attached,socket={socket}")
-        self._headers = dict(headers or {})
         words, variables = self._guard.settle([*flag_words(server_args), *keyword_words(flags)], os.environ)
         plan = recipe(repository, None, name, None, [*words, *settled], "apptainer")
         self._begin(plan, log_file, timeout, wait=True, inherited=Inherited((socket,), variables))
 
     def client(self, **options: Any) -> Client:
-        """A client of this server that may load and unload models, which no other client may.
-
-        It sends the headers that the server's own calls need.
-        """
-        own = options.pop("headers", None) or {}
-        return super().client(headers={**self._headers, **own, **self._guard.headers}, **options)
+        """A client of this server that may load and unload models, which no other client may."""
+        headers = {**(options.pop("headers", None) or {}), **self._guard.headers}
+        return super().client(headers=headers, **options)
 
     def wait_for_end(self, timeout_s: float) -> bool:
         """Whether the server has ended, as soon as it has or when the time is up."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from alipes.errors import ServeError
@@ -25,14 +25,23 @@ class Guard:
     Its server is told by variables: other users of the machine can read the words of a command line.
     """
 
-    def __init__(self) -> None:
-        """Makes a new secret."""
-        self._secret = secrets.token_urlsafe(_SECRET_BYTES)
+    def __init__(self, header: str = _HEADER, secret: str | None = None, groups: Collection[str] = (_GROUP,)) -> None:
+        """Takes what is guarded, and by what.
+
+        Args:
+            header: Name of the header.
+            secret: Its value; a new one by default.
+            groups: Groups of requests that need it; none leaves the server open.
+        """
+        self._header = header
+        self._secret = secret if secret is not None else secrets.token_urlsafe(_SECRET_BYTES)
+        self._groups = tuple(groups)
+        self._headers = {header: self._secret}
 
     @property
     def headers(self) -> dict[str, str]:
         """What the script's own clients send, over HTTP or gRPC."""
-        return {_HEADER: self._secret, f"{_GRPC_PREFIX}{_HEADER}": self._secret}
+        return {f"{prefix}{name}": value for name, value in self._headers.items() for prefix in ("", _GRPC_PREFIX)}
 
     def settle(self, words: Sequence[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
         """Adds the guard to what a command line and the environment restrict.
@@ -55,8 +64,23 @@ class Guard:
             spaced = [value for value in values if value.split() != [value]]
             if spaced:
                 raise ServeError(f"--{flag}={spaced[0]} cannot be used here: its value has white space, or is empty")
-            variables[variable] = " ".join((*values, f"{_GROUP}:{_HEADER}={self._secret}"))
+            guarded = self._unrestricted(values)
+            own = [f"{','.join(guarded)}:{self._header}={self._secret}"] if guarded else []
+            if values or own:
+                variables[variable] = " ".join((*values, *own))
         return rest, variables
+
+    def _unrestricted(self, values: Sequence[str]) -> list[str]:
+        """The guarded groups that flags do not restrict already; what those ask for is sent, too."""
+        taken: set[str] = set()
+        for value in values:
+            groups, _, rule = value.partition(":")
+            common = set(groups.split(",")).intersection(self._groups)
+            if common:
+                header, _, secret = rule.partition("=")
+                self._headers[header] = secret
+            taken |= common
+        return [group for group in self._groups if group not in taken]
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:

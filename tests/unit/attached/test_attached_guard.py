@@ -33,6 +33,25 @@ def test_restrictions_of_a_command_line_move_to_the_variable(words: list[str]) -
     assert variables[GRPC].startswith("statistics:c=d model-repository:")
 
 
+def test_a_guard_may_have_another_header_and_other_groups() -> None:
+    guard = Guard("token", "secret", ["trace", "model-repository"])
+    assert guard.headers == {"token": "secret", "triton-grpc-protocol-token": "secret"}
+    _, variables = guard.settle([], {})
+    assert variables == dict.fromkeys((HTTP, GRPC), "trace,model-repository:token=secret")
+    assert Guard(groups=()).settle([], {}) == ([], {})
+
+
+def test_what_flags_restrict_already_keeps_their_header() -> None:
+    guard = Guard("token", "secret", ["trace", "model-repository"])
+    _, variables = guard.settle(["--http-restricted-api=model-repository,logging:a=b"], {})
+    assert variables == {
+        HTTP: "model-repository,logging:a=b trace:token=secret",
+        GRPC: "trace,model-repository:token=secret",
+    }
+    assert guard.headers["a"] == "b"
+    assert guard.headers["token"] == "secret"
+
+
 @pytest.mark.parametrize("words", [["--http-restricted-api=trace:a=b c"], ["--http-restricted-api"]])
 def test_a_restriction_that_no_variable_can_hold_is_refused(words: list[str]) -> None:
     with pytest.raises(ServeError, match="white space, or is empty"):
