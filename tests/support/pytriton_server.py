@@ -13,7 +13,7 @@ from support.ports import free_ports
 
 __all__ = ["VALUE", "bind", "http", "make_triton"]
 
-VALUE = {"dtype": np.float32, "shape": (1,)}
+VALUE: dict[str, Any] = {"dtype": np.float32, "shape": (1,)}
 
 
 def make_triton(config: dict[str, Any] | None = None, **options: Any) -> Triton:

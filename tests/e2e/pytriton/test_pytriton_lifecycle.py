@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -137,10 +138,11 @@ def test_an_unrecoverable_error_ends_serve() -> None:
 
     triton = make_triton()
     bind(triton, give_up)
-    triton.run()
+    serving = Thread(target=triton.serve)
+    serving.start()
     with pytest.raises(PyTritonClientInferenceServerError, match="PyTritonUnrecoverableError: the device is gone"):
         ask(triton)
-    triton.serve()
+    serving.join()
     assert not triton.is_alive()
 
 
@@ -211,6 +213,7 @@ def test_ctrl_c_answers_what_is_under_way(tmp_path: Path) -> None:
     file = tmp_path / "script.py"
     file.write_text(
         """
+import time
 from pathlib import Path
 
 import numpy as np

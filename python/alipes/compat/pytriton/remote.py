@@ -9,6 +9,8 @@ import asyncio
 import json
 import logging
 import secrets
+import shutil
+import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
@@ -82,7 +84,7 @@ class RemoteTriton(TritonBase):
             raise TimeoutError("Triton Inference Server is not ready after timeout.") from error
 
     def _attach(self, model: BoundModel) -> None:
-        office = _Office(self._workspace.path / f"{len(self._offices)}.sock", model.calls(self._give_up))
+        office = _Office(self._workspace.path, f"{len(self._offices)}.sock", model.calls(self._give_up))
         files = {
             f"{model.model_version}/model.py": SOURCE.encode(),
             f"{model.model_version}/{ADDRESS_FILE}": json.dumps(office.address).encode(),
@@ -109,16 +111,25 @@ class RemoteTriton(TritonBase):
 class _Office:
     """Where the stand-ins of one model connect: each is served by a thread, with the function of its instance."""
 
-    def __init__(self, socket: Path, functions: Sequence[FunctionCalls]) -> None:
+    def __init__(self, folder: Path, name: str, functions: Sequence[FunctionCalls]) -> None:
         """Begins to listen.
 
+        Args:
+            folder: Where the socket is made; in a folder of its own where that has too long a path.
+            name: Name of the socket.
+            functions: The function of each instance.
+
         Raises:
-            PyTritonInvalidOperationError: If the path of the socket is too long.
+            PyTritonInvalidOperationError: If the path of the socket is too long there, too.
         """
+        self._own = None
+        if len(str(folder / name)) > _LONGEST_PATH:
+            folder = self._own = Path(tempfile.mkdtemp(prefix="alipes-"))
+        socket = folder / name
         if len(str(socket)) > _LONGEST_PATH:
+            most = _LONGEST_PATH - len(name) - 1
             raise PyTritonInvalidOperationError(
-                f"The workspace {socket.parent} has too long a path for a socket: use one of at most "
-                f"{_LONGEST_PATH - len(socket.name) - 1} characters"
+                f"The path {socket} is too long for a socket: give a workspace of at most {most} characters"
             )
         key = secrets.token_bytes(32)
         self._functions = functions
@@ -135,6 +146,8 @@ class _Office:
         for connection in list(self._connections):
             with suppress(OSError):
                 connection.close()
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
 
     def _listen(self) -> None:
         while not self._ended:

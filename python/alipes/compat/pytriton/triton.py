@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from alipes.attached import AttachedModel, Attachment
+from alipes.attached.guard import Guard
 from alipes.compat.pytriton.base import MONITORING_PERIOD_S, TritonBase
-from alipes.compat.pytriton.client.auth import TRITON_ACCESS_HEADER, create_auth_headers
+from alipes.compat.pytriton.client.auth import TRITON_ACCESS_HEADER
 from alipes.compat.pytriton.constants import DEFAULT_GRPC_PORT, DEFAULT_HTTP_PORT, TRITON_LOCAL_IP
 from alipes.compat.pytriton.instance import FunctionInstance
 from alipes.compat.pytriton.model import BoundModel
@@ -84,7 +85,7 @@ class Triton(TritonBase):
 
     def _reach(self) -> None:
         if self._attachment is None or not self._attachment.is_running:
-            self._attachment = Attachment(**self._flags())
+            self._attachment = Attachment(guard=self._guard(), **self._config.flags())
             self._attachment.start()
 
     def _attach(self, model: BoundModel) -> None:
@@ -101,15 +102,11 @@ class Triton(TritonBase):
         if attachment is not None:
             attachment.stop()
 
-    def _flags(self) -> dict[str, Any]:
-        """The keywords of the server."""
-        flags = self._config.flags()
-        token, groups = self._security_config.access_token, self._security_config.restricted_endpoints
-        if token and groups:
-            for flag in ("http_restricted_api", "grpc_restricted_protocol"):
-                flags[flag] = _restricted(flags.get(flag), groups, token)
-            flags["headers"] = create_auth_headers(token, "http") | create_auth_headers(token, "grpc")
-        return flags
+    def _guard(self) -> Guard:
+        """The groups that need the token; beside them stand those that the script restricts by flags of its own."""
+        settings = self._security_config
+        groups = settings.restricted_endpoints if settings.access_token else None
+        return Guard(TRITON_ACCESS_HEADER, settings.access_token, groups or ())
 
 
 def _merged(config: TritonConfig | None) -> TritonConfig:
@@ -125,11 +122,3 @@ def _url(config: TritonConfig) -> str:
     else:
         scheme, address, port = "grpc", config.grpc_address, config.grpc_port or DEFAULT_GRPC_PORT
     return f"{scheme}://{TRITON_LOCAL_IP if address in _ANYWHERE else address}:{port}"
-
-
-def _restricted(own: str | None, groups: list[str], token: str) -> list[str]:
-    """The groups that need the token, beside those that the script restricts by a flag of its own."""
-    named = own.partition(":")[0].split(",") if own else []
-    ours = [group for group in groups if group not in named]
-    rules = [own] if own else []
-    return [*rules, f"{','.join(ours)}:{TRITON_ACCESS_HEADER}={token}"] if ours else rules
