@@ -21,7 +21,14 @@ __all__ = ["MOST_FRAMES", "describe", "forget"]
 MOST_FRAMES: Final = 40
 
 # Frames of these are how the model was called, not what it did. They are left out where they come first.
-_CALLERS: Final = ("alipes.worker.", "alipes.attached.", "asyncio.", "concurrent.futures.", "threading.")
+_CALLERS: Final = (
+    "alipes.worker.",
+    "alipes.attached.",
+    "alipes.compat.pytriton.",
+    "asyncio.",
+    "concurrent.futures.",
+    "threading.",
+)
 # Frames of these are how one file imports another. They are left out everywhere, as Python itself does.
 _IMPORTS: Final = ("alipes.worker.sources", "importlib._bootstrap", "importlib._bootstrap_external")
 
