@@ -32,9 +32,7 @@ _USUAL: Final = {
 """What the files of models that are served are called, by how their names end."""
 
 _NOT_OFFERED: Final = frozenset(BACKENDS[one] for one in BACKENDS if one not in SERVED)
-_WITHOUT_FILE: Final = frozenset(
-    {"ensemble", "snapshotter", "averager", "picture", "softmax", "top_k", "mean_pooling"}
-)
+_WITHOUT_FILE: Final = frozenset({"ensemble", "snapshotter", "averager", "picture", "softmax", "top_k", "mean_pooling"})
 
 
 @dataclass(slots=True)

@@ -199,7 +199,8 @@ def like_torchvision(picture: Image.Image) -> NDArray[np.float32]:
     picture = resized(picture, size, Image.Resampling.BILINEAR)
     left, top = round((picture.width - 224) / 2.0), round((picture.height - 224) / 2.0)
     pixels = np.asarray(picture.crop((left, top, left + 224, top + 224)), np.float32) / np.float32(255)
-    return ((pixels - np.float32(MEAN)) / np.float32(STD)).transpose(2, 0, 1)
+    mean, std = np.array(MEAN, np.float32), np.array(STD, np.float32)
+    return ((pixels - mean) / std).astype(np.float32).transpose(2, 0, 1)
 
 
 @pytest.mark.parametrize("size", [(500, 375), (231, 400), (256, 256), (259, 1001)], ids=str)
