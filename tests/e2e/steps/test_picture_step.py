@@ -246,6 +246,14 @@ def huge_jpeg() -> bytes:
     return bytes(file)
 
 
+def webp_bomb() -> bytes:
+    """A file whose head tells a small canvas, and whose frame a large picture."""
+    file = bytearray(file_of(with_alpha(photo(16, 16)), "WEBP", quality=50))
+    frame = file.index(b"\x9d\x01\x2a")
+    file[frame + 3 : frame + 7] = struct.pack("<HH", 16_000, 16_000)
+    return bytes(file)
+
+
 BAD = {
     "nothing": (b"", "it has no bytes"),
     "text": (b"no picture at all", 'that begin with "no pictu"'),
@@ -259,6 +267,7 @@ BAD = {
     "bomb": (bomb(100_000), "a PNG picture of 100000 x 100000 pixels, more than the limit of 65535 on a side"),
     "smaller bomb": (bomb(60_000), "60000 x 60000 pixels, more than the limit of 50000000 in all"),
     "JPEG bomb": (huge_jpeg(), "60000 x 60000 pixels, more than the limit of 50000000 in all"),
+    "WebP bomb": (webp_bomb(), "a WebP picture with a frame of 16000 x 16000 pixels, more than the limit of"),
     "no pixels": (png(0, 5, 8, 2, b""), "PNG"),
 }
 
