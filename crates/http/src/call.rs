@@ -99,7 +99,10 @@ async fn read(
     let coding = Coding::of_request(&head.headers);
     let coding = coding
         .ok_or_else(|| InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Endpoint))?;
-    let (element, charge) = read_body(service, model, coding, body).await?;
+    let max_bytes = HTTP_MAX_BODY_BYTES.min(service.config.http_max_input_bytes as u64);
+    let read = read_body(service, model, coding, max_bytes, body).await;
+    let (element, charge) =
+        read.map_err(|error| if error.code == Code::TooLarge { too_large(max_bytes) } else { error })?;
     if let Some(trace) = trace {
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
@@ -118,9 +121,9 @@ async fn read_body(
     service: &Service,
     model: &ModelVersion,
     coding: Coding,
+    max_bytes: u64,
     body: &mut RequestBody,
 ) -> Result<(Bytes, Charge), InferError> {
-    let max_bytes = HTTP_MAX_BODY_BYTES.min(service.config.http_max_input_bytes as u64);
     let budget = &service.budget;
     if coding == Coding::Identity {
         let expected = Expected { header_length: None, max_bytes, memory: model.body_memory(), budget };
@@ -135,7 +138,16 @@ async fn read_body(
     Ok((body::as_element(whole).await?, charge))
 }
 
-/// What the model is told beside the body.
+/// The refusal of a body, which need be no JSON.
+fn too_large(max_bytes: u64) -> InferError {
+    let text = format!(
+        "the request body has more than the {max_bytes} bytes that are allowed: send less, or let the server take more \
+         with --http-max-input-size"
+    );
+    InferError::new(Code::TooLarge, text)
+}
+
+/// What the model learns beside the body.
 fn parameters(head: &Parts, coding: Coding) -> Vec<(String, Parameter)> {
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let query = head.uri.query().unwrap_or_default();

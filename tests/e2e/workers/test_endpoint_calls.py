@@ -247,9 +247,9 @@ def test_an_error_of_the_model_is_a_json_object(ask: Ask, how: str, status: int,
 
 def test_a_body_that_is_too_large_is_refused(ask: Ask) -> None:
     answer = ask("/echo", b"x" * 1_000_001)
-    assert (answer.status, "maximum allowed value of 1000000 bytes" in answer.json["error"]) == (400, True)
-    assert ask("/echo", iter([b"x" * 600_000] * 2), encode_chunked=True).status == 400
-    assert ask("/echo", gzip.compress(b"x" * 1_000_001), {"Content-Encoding": "gzip"}).status == 400
+    assert (answer.status, "more than the 1000000 bytes that are allowed" in answer.json["error"]) == (400, True)
+    assert ask("/echo", iter([b"x" * 600_000] * 2), encode_chunked=True).json == answer.json
+    assert ask("/echo", gzip.compress(b"x" * 1_000_001), {"Content-Encoding": "gzip"}).json == answer.json
     assert ask("/echo", b"x" * 1_000_000).status == 200
 
 
