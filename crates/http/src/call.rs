@@ -7,7 +7,6 @@ use alipes_protocol::limits::HTTP_MAX_BODY_BYTES;
 use alipes_protocol::trace::{Moment, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, Origin, Parameter, call};
 use alipes_request::budget::Charge;
-use alipes_request::inflight::stopping;
 use alipes_service::{ModelVersion, Service};
 use alipes_shared_memory::Held;
 use alipes_stats::clock::now_ns;
@@ -84,8 +83,7 @@ async fn answer(
 ///
 /// # Errors
 ///
-/// `Unavailable` where the server stops, `Unsupported` for an unknown compression, and what `body::read` and
-/// `compression::expand` refuse.
+/// `Unsupported` for an unknown compression, and what `body::read_element` and `compression::expand` refuse.
 async fn read(
     service: &Service,
     model: &ModelVersion,
@@ -93,9 +91,6 @@ async fn read(
     body: &mut RequestBody,
     trace: Option<&Arc<Trace>>,
 ) -> Result<InferRequest, InferError> {
-    if service.inflight.is_closed() {
-        return Err(stopping());
-    }
     let coding = Coding::of_request(&head.headers);
     let coding = coding
         .ok_or_else(|| InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Endpoint))?;

@@ -28,7 +28,7 @@ pub async fn handle(
     if let Some(header) = missing_header(&http.policy.restrictions, &request) {
         return without_body(response::restricted(header), request.into_body());
     }
-    if refusing && is_refused_at_stop(&request) {
+    if refusing && is_refused_at_stop(&http.service, &request) {
         return without_body(response::error(&stopping()), request.into_body());
     }
     answer(&http.service, request, caller).await
@@ -50,9 +50,12 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestB
 }
 
 #[cold]
-fn is_refused_at_stop(request: &Request<RequestBody>) -> bool {
+fn is_refused_at_stop(service: &Service, request: &Request<RequestBody>) -> bool {
     let path = request.uri().path();
-    Route::of(request.method(), path).is_refused_at_stop(path)
+    match Route::of(request.method(), path) {
+        Route::Endpoint { model } => service.registry.endpoint(model).is_some(),
+        route => route.is_refused_at_stop(path),
+    }
 }
 
 async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: Caller<'_>) -> Response<ResponseBody> {

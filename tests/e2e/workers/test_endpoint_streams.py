@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from support.call_models import add_call_model
 from support.notes import Notes
 from support.server import TIMEOUT_S, ServerProcess
+from support.waiting import until
 
 Start = Callable[..., ServerProcess]
 
@@ -134,6 +136,42 @@ def test_a_call_whose_client_leaves_is_cancelled(server: ServerProcess, notes: N
     notes.read("begun")
     connection.close()
     notes.read("cancelled")
+
+
+# Answers when the test lets it.
+HELD = """
+class TritonPythonModel:
+    def execute(self, requests):
+        note("begun")
+        await_note("go")
+        return [reply(b"done") for _ in requests]
+"""
+
+
+def test_a_server_that_stops_finishes_calls_and_takes_no_more(repository: Path, start: Start, notes: Notes) -> None:
+    add_call_model(repository, "held", HELD)
+    server = start("--exit-timeout-secs=600")
+    first = http.client.HTTPConnection(server.http, timeout=TIMEOUT_S)
+    first.request("POST", "/held", b"")
+    notes.read("begun")
+    server.signal()
+
+    def refusal(path: str) -> tuple[int, bytes] | None:
+        try:
+            connection, answer = ask(server, path, "x" * 100_000)
+        except (ConnectionError, http.client.HTTPException):
+            return None
+        with contextlib.closing(connection):
+            return answer.status, answer.read()
+
+    stopping = (503, b'{"error":"Server is stopping, it does not accept new requests"}')
+    until(lambda: refusal("/v2/repository/index") == stopping)
+    assert refusal("/held") == stopping
+    notes.write("go")
+    answer = first.getresponse()
+    assert (answer.status, answer.read()) == (200, b"done")
+    first.close()
+    assert server.wait() == 0
 
 
 def test_an_endpoint_has_a_restricted_group_of_its_own(repository: Path, start: Start) -> None:
