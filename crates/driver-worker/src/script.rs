@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_handed_over_instance_ends_when_the_script_lets_go() {
+    async fn an_assigned_instance_ends_when_the_script_lets_go() {
         let (script, theirs) = sockets();
         let worker = assigned(&script).await.unwrap();
         let (text, mut files) = take(&theirs);

@@ -323,3 +323,22 @@ def test_a_pool_ends_with_its_model(serve: Serve, tmp_path: Path) -> None:
     assert ask(server, "forking", "nobody x")[0] == 200
     server.stop()
     until(lambda: all(map(is_gone, children)), "a process of the pool is still there")
+
+
+RETURNS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        child = os.fork()
+        said = "the child's" if child == 0 else "the worker's"
+        if child:
+            os.waitpid(child, 0)
+        return [answer(OUT=np.array([said], dtype=object)) for request in requests]
+"""
+
+
+def test_a_process_that_returns_from_execute_ends_unheard(serve: Serve, tmp_path: Path) -> None:
+    add(tmp_path / "models", "returns", RETURNS)
+    server = serve(tmp_path / "models")
+    # It neither answers for the worker, nor takes the next request.
+    for _ in range(3):
+        assert ask(server, "returns", "x") == (200, "the worker's")
