@@ -37,7 +37,7 @@ ALLOWED = {
     "handover": {"local_ports"},
     "client": {"config", "local_ports", "progress"},
     # On use alone: the table of flags for keywords, and the client that a server's own verbs ask with.
-    "serve": {"local_ports", "progress", "config", "client"},
+    "serve": {"apps", "local_ports", "progress", "config", "client"},
     "attached": {"config", "repository", "worker", "serve", "client"},
     "monitor": {"local_ports", "client"},
     "plots": {"monitor"},

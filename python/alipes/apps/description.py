@@ -23,6 +23,10 @@ MAX_BYTES: Final = 1 << 24
 """Longest description: the app's code can write it."""
 
 
+_SERVER_PID: Final = "ALIPES_SERVER_PID"
+"""The variable by which the process knows its server, to end with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Description:
     """What an app has.
@@ -54,7 +58,11 @@ class Inquiry:
         command = [sys.executable, "-P", "-m", "alipes.worker.apps.describe", document, f"/proc/self/fd/{self._answer}"]
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=(self._answer,), process_group=0
+                command,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, _SERVER_PID: str(os.getpid())},
+                pass_fds=(self._answer,),
+                process_group=0,
             )
         except OSError as error:
             os.close(self._answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from alipes.apps.serving import apps_of
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.config.forms import TRITONS
 from alipes.config.load import parse_flags
+from alipes.config.options import ServerOptions
 from alipes.config.triton_command_line import PROGRAM
 from alipes.errors import ConfigError
 
@@ -44,9 +46,19 @@ def serve(arguments: Sequence[str]) -> int:
         show_mistake(flag_mistake(error))
         return USAGE_ERROR
     try:
-        apps = apps_of(options)
-    except ConfigError as error:
-        return _refuse(error)
+        return _run(options)
+    except ConfigError as error:  # of an app
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(options: ServerOptions) -> int:
+    """Runs the server of folders, or of apps.
+
+    Raises:
+        ConfigError: If an app cannot be served.
+    """
+    apps = apps_of(options)
     from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run
 
@@ -55,8 +67,8 @@ def serve(arguments: Sequence[str]) -> int:
     with apps:
         try:
             options = apps.options()
-        except ConfigError as error:
-            return _refuse(error)
+        except KeyboardInterrupt:  # the import of an app may take long
+            return 128 + signal.SIGINT
         from alipes.apps.companion import AppsCompanion
 
         companion = AppsCompanion(apps, follows=options.repository.reload)
@@ -80,11 +92,6 @@ def serve_as_triton(arguments: Sequence[str]) -> int:
     from alipes.server.process import run
 
     return run(options)
-
-
-def _refuse(error: ConfigError) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return 1
 
 
 def _show_page(arguments: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The repository that a script names: a folder that is there, or the address of a bucket."""
+"""What a script names to be served: a folder that is there, the address of a bucket, or an app."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Final
 
+from alipes.apps.target import is_app
 from alipes.errors import ServeError
 
 __all__ = ["repository_of"]
@@ -18,7 +19,7 @@ _EXPORT: Final = (
 
 
 def repository_of(folder: str | os.PathLike[str]) -> str:
-    """The repository as an argument of the server: a folder by its whole path, a bucket by its address.
+    """The repository as an argument of the server: a folder by its whole path, a bucket by its address, an app.
 
     Raises:
         ServeError: If it is no path, or the folder is not there, or it is a model.
@@ -29,6 +30,8 @@ def repository_of(folder: str | os.PathLike[str]) -> str:
     if "://" in text:
         return text
     path = Path(text).expanduser().absolute()
+    if is_app(text):
+        return text if path.suffix != ".py" else str(path)
     if not path.is_dir():
         raise ServeError(_absent(text, path))
     if (path / "config.pbtxt").is_file() and any(entry.name.isdecimal() for entry in path.iterdir()):

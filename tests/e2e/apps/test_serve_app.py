@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import alipes
 import numpy as np
+import psutil
 import pytest
 from alipes import Client
 from support.server import ServerDidNotStart, ServerProcess
+from support.waiting import until
 
 APP = '''
 import asyncio
@@ -274,3 +278,33 @@ def test_a_module_is_served_by_its_name(tmp_path: Path) -> None:
         server.wait_until_started()
         with Client(server.grpc) as client:
             assert client.infer("same", {"x": [5]})["output_0"].tolist() == [5]
+
+
+def test_a_script_starts_a_server_of_an_app(tmp_path: Path) -> None:
+    app = write(tmp_path)
+    with alipes.Server(f"{app}:add", host="127.0.0.1", port=0) as server, server.client() as client:
+        assert client.infer("add", {"a": [2.0]})["output_0"].tolist() == [3.0]
+
+
+def test_an_import_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "slow.py"
+    file.write_text(
+        "import os, pathlib, time\npathlib.Path(__file__).with_name('pid').write_text(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    note = tmp_path / "pid"
+    with ServerProcess(file) as server:
+        until(lambda: note.exists() and note.read_text())
+        process = psutil.Process(int(note.read_text()))
+        server.signal(signal.SIGKILL)
+        process.wait(60)
+
+
+def test_an_interrupt_while_an_app_is_imported_ends_the_server(tmp_path: Path) -> None:
+    file = tmp_path / "slow.py"
+    file.write_text("import os, pathlib, time\npathlib.Path(__file__).with_name('pid').touch()\ntime.sleep(600)\n")
+    with ServerProcess(file) as server:
+        until((tmp_path / "pid").exists)
+        server.signal(signal.SIGINT)
+        assert server.wait() == 130
+        assert "Traceback" not in server.output

@@ -27,6 +27,8 @@ _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
 _PNG: Final = "image/png"
 
+_forms: Final[dict[type[Any], str]] = {}
+
 
 class Ask(ABC):
     """One request.
@@ -84,7 +86,7 @@ class _Call(Ask):
         """
         body, kind, method, query, headers = self._call
         self.arguments = self._bodies.read(body, kind, query)
-        if self._plan.request:
+        if self._plan.request:  # most functions do not look, and the headers are not read then
             self.arguments[self._plan.request] = Request(
                 headers=json.loads(headers), query=query, method=method, content_type=kind, body=body
             )
@@ -169,10 +171,22 @@ class _Tensors(Ask):
 
 def _body(value: Any, kind: str) -> tuple[bytes, str]:
     """A value as a body, and its media type."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value), kind or _BYTES
-    if any(is_picture(one) for one in type(value).__mro__):
-        return png(value), kind or _PNG
-    if kind and isinstance(value, str):
-        return value.encode(), kind
-    return encode(value), kind or _JSON
+    form = _form(type(value))
+    if form == _JSON:
+        if kind and isinstance(value, str):
+            return value.encode(), kind
+        return encode(value), kind or _JSON
+    return (bytes(value) if form == _BYTES else png(value)), kind or form
+
+
+def _form(kind: type[Any]) -> str:
+    """The media type of values of a type; worked out once for each type."""
+    if (found := _forms.get(kind)) is None:
+        found = _forms[kind] = _form_of(kind)
+    return found
+
+
+def _form_of(kind: type[Any]) -> str:
+    if issubclass(kind, bytes | bytearray | memoryview):
+        return _BYTES
+    return _PNG if any(is_picture(one) for one in kind.__mro__) else _JSON

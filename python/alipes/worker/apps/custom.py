@@ -21,6 +21,11 @@ MAX_PIXELS: Final = 178_956_970
 _ACCEPTED: Final = {"b": "b", "i": "iu", "u": "iu", "f": "iuf", "c": "iufc", "O": "OSU", "S": "OSU", "U": "OSU"}
 """Kinds of numpy that JSON may have where a kind is wanted; empty arrays, which are of no kind, always fit."""
 
+_ITEMS: Final = frozenset((list, bool, int, float, str))
+"""What a document may have in the place of an array: nested lists, or one item."""
+
+_INTEGERS: Final = ("i", "u")
+
 _WORDS: Final = {"b": "bool", "i": "int", "u": "int", "f": "float", "O": "str", "S": "str", "U": "str"}
 
 
@@ -68,7 +73,8 @@ def from_json(kind: Any, value: Any) -> Any:
     Raises:
         Misfit: If the value does not fit.
     """
-    if (spec := _spec(kind)) is not None:
+    spec: ArraySpec | None = kind.spec if type(kind) is _AnyArray else _spec(kind)  # type: ignore[attr-defined]
+    if spec is not None:
         return _array(spec, value)
     if is_picture(kind):
         return _picture(value)
@@ -112,27 +118,32 @@ def _text(item: Any) -> Any:
 
 
 def _array(spec: ArraySpec, value: Any) -> np.ndarray:
-    if not isinstance(value, list | bool | int | float | str):
+    if type(value) not in _ITEMS:
         raise Misfit(f"expected {_describe(spec)}, got {_json_name(value)}")
     try:
-        # Python's own floats overflow silently, and integers of any size are no numbers of numpy.
         raw = np.asarray(value)
     except ValueError as error:
         raise Misfit(f"expected {_describe(spec)}, got lists of different lengths") from error
-    wanted = spec.dtype.kind if spec.dtype is not None else None
-    if raw.size and (raw.dtype.kind not in _ACCEPTED.get(wanted or "", "biufU") or raw.dtype.kind == "O"):
+    dtype = spec.dtype
+    kind = raw.dtype.kind
+    wanted = dtype.kind if dtype is not None else ""
+    if (kind == "O" or kind not in _ACCEPTED.get(wanted, "biufU")) and raw.size:
         raise _first_misfit(spec, value, "")
-    if spec.shape is not None:
-        fits = len(spec.shape) == raw.ndim and all(w is None or w == s for w, s in zip(spec.shape, raw.shape))  # noqa: B905
-        if not fits:
-            raise Misfit(f"expected {_describe(spec)}, got shape {list(raw.shape)}")
-    if spec.dtype is None:
+    if spec.shape is not None and raw.shape != spec.shape and not _has_shape(raw, spec.shape):
+        raise Misfit(f"expected {_describe(spec)}, got shape {list(raw.shape)}")
+    if dtype is None:
         return raw
-    array = raw.astype(spec.dtype, copy=False)
-    if wanted in ("i", "u") and raw.size and not np.array_equal(array, raw):
+    array = raw.astype(dtype, copy=False)
+    if wanted in _INTEGERS and raw.size and not np.array_equal(array, raw):
         at = "".join(f"[{index}]" for index in np.argwhere(array != raw)[0])
-        raise Misfit(f"expected an integer of {spec.dtype}, got one out of its range", path=at)
+        raise Misfit(f"expected an integer of {dtype}, got one out of its range", path=at)
     return array
+
+
+def _has_shape(array: np.ndarray, shape: tuple[int | None, ...]) -> bool:
+    return len(shape) == array.ndim and all(
+        wanted is None or wanted == size for wanted, size in zip(shape, array.shape, strict=True)
+    )
 
 
 def _first_misfit(spec: ArraySpec, value: Any, path: str) -> Misfit:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -20,8 +21,12 @@ from alipes.worker.apps.plan import DOCUMENT, Plan, plan_of
 from alipes.worker.apps.schema import schema_of
 from alipes.worker.apps.source import Source, declared
 from alipes.worker.apps.steps import Step
+from alipes.worker.process import end_with
 
 __all__ = ["describe", "described", "main"]
+
+SERVER_PID: Final = "ALIPES_SERVER_PID"
+"""The variable by which the process knows its server, to end with it."""
 
 _DOCUMENT: Final = {"name": DOCUMENT, "datatype": "BYTES", "dims": [1]}
 
@@ -29,6 +34,8 @@ _DOCUMENT: Final = {"name": DOCUMENT, "datatype": "BYTES", "dims": [1]}
 def main(arguments: list[str]) -> int:
     """Describes an app into a file; returns the exit status."""
     document = json.loads(arguments[0])
+    server = os.environ.pop(SERVER_PID, "")
+    end_with(int(server) if server.isdecimal() else None, "alipes:describe")
     try:
         found: dict[str, Any] = {"models": describe(Source.of(document), document.get("name", ""))}
     except AlipesError as error:

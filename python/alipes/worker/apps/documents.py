@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 from alipes.errors import ConfigError
 from alipes.worker.apps.custom import array_of, from_json, is_custom, to_json
 from alipes.worker.apps.misfit import MALFORMED, Misfit
-from alipes.worker.apps.plan import Plan
+from alipes.worker.apps.plan import Argument, Plan
 from alipes.worker.apps.tensor_types import array_spec
 
 try:
@@ -29,6 +29,8 @@ __all__ = ["Documents", "encode", "readable"]
 _AT: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
 _MAX_KEYS: Final = 10_000
 """Most members of a dictionary among which the wrong one is looked for."""
+
+_CONSTANTS: Final = (bool, int, float, str, bytes, types.NoneType)
 
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_json)
 
@@ -59,14 +61,8 @@ class Documents:
             ConfigError: If an annotation cannot be served.
         """
         self._names = tuple(one.name for one in plan.arguments)
-        fields: list[Any] = []
-        for one in plan.arguments:
-            kind = readable(one.annotation)
-            fields.append(
-                (one.name, kind)
-                if one.required
-                else (one.name, kind if kind is Any else typing.Union[kind, msgspec.UnsetType], msgspec.UNSET)  # noqa: UP007
-            )
+        fields = [_field(one) for one in plan.arguments]
+        self._leaves_out = any(field[2:] == (msgspec.UNSET,) for field in fields)
         for field, argument in zip(fields, plan.arguments, strict=True):
             _check(field[1], model, argument.name, argument.annotation)
         self.type: Any = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
@@ -100,11 +96,10 @@ class Documents:
         return self._arguments(found)
 
     def _arguments(self, read: Any) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in zip(self._names, msgspec.structs.astuple(read), strict=True)
-            if value is not msgspec.UNSET
-        }
+        pairs = zip(self._names, msgspec.structs.astuple(read), strict=True)
+        if self._leaves_out:
+            return {name: value for name, value in pairs if value is not msgspec.UNSET}
+        return dict(pairs)
 
     def _explain(self, error: Exception, body: bytes, *, strict: bool) -> Misfit:
         """The error with the keys of dictionaries, which msgspec leaves out of a path, looked for."""
@@ -130,6 +125,19 @@ class Documents:
                 if _misfit(error).what == what:
                     return str(key)
         return None
+
+
+def _field(argument: Argument) -> tuple[Any, ...]:
+    """An argument as a field of the document: name, type, and default.
+
+    A default that nobody can change stands in the reader; any other is left to the function, whose own it stays.
+    """
+    name, kind = argument.name, readable(argument.annotation)
+    if argument.required:
+        return name, kind
+    if isinstance(argument.default, _CONSTANTS):
+        return name, kind, argument.default
+    return name, kind if kind is Any else typing.Union[kind, msgspec.UnsetType], msgspec.UNSET  # noqa: UP007
 
 
 def readable(annotation: Any) -> Any:

@@ -46,10 +46,12 @@ class Joined:
         for at, ask in enumerate(asks):
             first = 0 if ask.rows is None else 1
             key = tuple(
-                (name, value.dtype.str, value.shape[first:]) if isinstance(value, np.ndarray) else name
-                for name, value in ask.arguments.items()
+                [
+                    (name, value.dtype.num, value.shape[first:]) if isinstance(value, np.ndarray) else name
+                    for name, value in ask.arguments.items()
+                ]
             )
-            groups.setdefault(frozenset(key), []).append(at)
+            groups.setdefault(key, []).append(at)
         return list(groups.values())
 
     def _call(self, asks: Sequence[Ask]) -> list[Any] | Exception:
@@ -59,12 +61,12 @@ class Joined:
             _check(result, sum(rows))
         except Exception as error:
             return error
-        parts, start = [], 0
+        take = _parts(result)
+        found, start = [], 0
         for ask, count in zip(asks, rows, strict=True):
-            at = start if ask.rows is None else slice(start, start + count)
-            parts.append(part(result, at))
+            found.append(take(start if ask.rows is None else slice(start, start + count)))
             start += count
-        return parts
+        return found
 
     def _column(self, name: str, asks: Sequence[Ask]) -> Any:
         """One argument for all requests."""
@@ -73,7 +75,10 @@ class Joined:
             if len(asks) == 1 and asks[0].rows is not None:
                 return pieces[0]
             if all(ask.rows is None for ask in asks):
-                return np.stack(pieces)
+                stacked = np.empty((len(pieces), *pieces[0].shape), pieces[0].dtype)
+                for at, piece in enumerate(pieces):  # numpy's own `stack` takes three times as long for small rows
+                    stacked[at] = piece
+                return stacked
             return np.concatenate(
                 [piece[None] if ask.rows is None else piece for ask, piece in zip(asks, pieces, strict=True)]
             )
@@ -109,11 +114,20 @@ def _columns(result: Any) -> list[tuple[str, Any]]:
 
 def part(result: Any, at: int | slice) -> Any:
     """The rows of a result that one request gets."""
+    return _parts(result)(at)
+
+
+def _parts(result: Any) -> Callable[[int | slice], Any]:
+    """What takes rows out of a result; its kind is looked at once for all requests."""
+    if isinstance(result, np.ndarray | list):
+        return result.__getitem__
     if isinstance(result, Mapping):
-        return {key: column[at] for key, column in result.items()}
+        return lambda at: {key: column[at] for key, column in result.items()}
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        return {one.name: getattr(result, one.name)[at] for one in dataclasses.fields(result)}
+        names = [one.name for one in dataclasses.fields(result)]
+        return lambda at: {name: getattr(result, name)[at] for name in names}
+    if hasattr(result, "_fields"):
+        return lambda at: type(result)(*[column[at] for column in result])
     if isinstance(result, tuple):
-        parts = [column[at] for column in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
-    return result[at]
+        return lambda at: tuple([column[at] for column in result])
+    return lambda at: result[at]
