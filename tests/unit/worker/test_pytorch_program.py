@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,9 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
     """Opens a model: ``opened(save, config)``."""
 
     def open_it(save: Save, config: str = "", *, allows_pickles: bool = False, named: str = "") -> Any:
-        folder = add(tmp_path, "m", save)
+        folder = tmp_path / "m" / "1"
+        if not folder.exists():  # a test may open twice what it wrote once
+            add(tmp_path, "m", save)
         file = folder / named if named else next(one for one in sorted(folder.iterdir(), reverse=True))
         made = json.loads(config_json(parse_pbtxt(config, tmp_path)))
         return open_model(Opening("m", file, made, allows_pickles=allows_pickles))
@@ -378,3 +381,37 @@ def test_a_gpu_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     config = json.loads(config_json(parse_pbtxt(BATCHED + LINEAR, tmp_path)))
     with pytest.raises(LoadError, match=r"it is to run on cuda:0, and PyTorch .* finds no GPU here"):
         open_model(Opening("m", folder / "model.pt", config, device="cuda:0"))
+
+
+COMPILES = shutil.which("g++") is not None
+
+
+@pytest.mark.slow("a C++ compiler is run")
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore")  # PyTorch's compiler calls what it advises others not to
+@pytest.mark.skipif(not COMPILES, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_model_gives_the_modules_numbers(opened: Any) -> None:
+    model = opened(weights(), BATCHED + X_TO_Y + parameter("TORCH_COMPILE_OPTIONAL_PARAMETERS", "{}"))
+    for rows in (ROWS, ROWS[:1], np.tile(ROWS, (3, 1))):
+        np.testing.assert_allclose(model.run({"input": rows})["y"], expected(rows), rtol=1e-6, atol=1e-6)
+
+
+def test_compilation_is_turned_off_by_its_own_parameter(opened: Any) -> None:
+    off = parameter("TORCH_COMPILE_OPTIONAL_PARAMETERS", '{\\"disable\\": true, \\"mode\\": \\"no such mode\\"}')
+    assert np.array_equal(opened(weights(), BATCHED + X_TO_Y + off).run({"input": ROWS})["y"], expected())
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore")  # PyTorch's compiler calls what it advises others not to
+@pytest.mark.skipif(not COMPILES, reason="AOTInductor needs a C++ compiler")
+def test_machine_code_is_run_where_it_is_allowed(opened: Any) -> None:
+    def save(folder: Path) -> None:
+        shapes = ({0: torch.export.Dim("rows", min=1, max=64)},)
+        program = torch.export.export(linear(), (torch.zeros(2, 3),), dynamic_shapes=shapes)
+        torch._inductor.aoti_compile_and_package(program, package_path=str(folder / "model.pt2"))
+
+    with pytest.raises(LoadError, match=r"it holds compiled code, .*--allow-pickles=m"):
+        opened(save, BATCHED + LINEAR)
+    model = opened(save, BATCHED + LINEAR, allows_pickles=True)
+    np.testing.assert_allclose(model.run({"INPUT__0": ROWS})["OUTPUT__0"], expected(), rtol=1e-6, atol=1e-6)
