@@ -103,7 +103,12 @@ STAGES: Sequence[Stage] = (
         480,
         ("wheel",),
     ),
-    _extra("sklearn", "exports of scikit-learn's models"),
+    _extra("sklearn", "models of scikit-learn, served and exported"),
+    _extra(
+        "trees",
+        "models of XGBoost, LightGBM and CatBoost, served",
+        "--extra xgboost --extra lightgbm --extra catboost",
+    ),
     _extra("examples", "the folder `examples`"),
     _extra("plots", "pictures of records and streams"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
