@@ -21,6 +21,10 @@ NEEDS = {
     "serve-openvino": "openvino",
     "serve-tensorflow": "keras",
     "serve-mlflow": "mlflow",
+    "serve-sklearn": "sklearn",
+    "serve-xgboost": "trees",
+    "serve-lightgbm": "trees",
+    "serve-catboost": "trees",
 }
 PAGES = [
     pytest.param(
