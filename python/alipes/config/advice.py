@@ -53,6 +53,9 @@ _FILES: Final = frozenset(
 _SUFFIXES: Final = {
     ".onnx": ("model.onnx", "onnxruntime"),
     ".py": ("model.py", "python"),
+    ".ubj": ("model.ubj", "xgboost"),
+    ".cbm": ("model.cbm", "catboost"),
+    ".skops": ("model.skops", "sklearn"),
     ".pt": ("model.pt", "pytorch"),
     ".pth": ("model.pt", "pytorch"),
     ".pt2": ("model.pt2", "pytorch"),

@@ -28,6 +28,9 @@ _USUAL: Final = {
     ".xml": "model.xml",
     ".keras": "model.keras",
     ".savedmodel": "model.savedmodel",
+    ".ubj": "model.ubj",
+    ".cbm": "model.cbm",
+    ".skops": "model.skops",
 }
 """What the files of models that are served are called, by how their names end."""
 
