@@ -82,6 +82,20 @@ def test_rows_may_be_read_only_views(boosters: dict[str, Any], tmp_path: Path) -
     )
 
 
+def test_rows_may_lie_anywhere_in_memory(boosters: dict[str, Any], tmp_path: Path) -> None:
+    model = open_model(opening(tmp_path / "model.ubj", content(boosters["two"])))
+    rows = np.asfortranarray(np.repeat(ROWS, 2, axis=0))[::2]
+    expected = boosters["two"].predict(xgboost.DMatrix(ROWS))
+    np.testing.assert_array_equal(model.run({"input": rows})["predict"][:, 0], expected)
+
+
+def test_rows_of_another_width_are_refused_in_words(boosters: dict[str, Any], tmp_path: Path) -> None:
+    model = open_model(opening(tmp_path / "model.ubj", content(boosters["two"])))
+    with pytest.raises(ValueError, match=r"(?i)columns|features") as caught:
+        model.run({"input": np.zeros((1, COLUMNS + 2), "f4")})
+    assert "Stack trace" not in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["two", "raw"])
 def test_outputs_of_two_classes(boosters: dict[str, Any], tmp_path: Path, name: str) -> None:
     booster, matrix = boosters[name], xgboost.DMatrix(ROWS)

@@ -11,6 +11,7 @@ import numpy as np
 
 from alipes.worker.frameworks.forest import Forest, ForestModel, softmax
 from alipes.worker.frameworks.opened import Opening, reading
+from alipes.worker.frameworks.xgboost_rows import RowsPrediction
 
 __all__ = ["XgboostForest", "open_forest", "open_model"]
 
@@ -94,7 +95,8 @@ class XgboostForest(Forest):
         self._objective: str = learner["objective"]["name"]
         self.columns = booster.num_features()
         self.classes = self._count_classes(learner)
-        self._in_place = learner["gradient_booster"]["name"] != "gblinear"
+        linear = learner["gradient_booster"]["name"] == "gblinear"
+        self._rows = None if linear else RowsPrediction(booster)  # linear models have no such function
         found = self.predict(np.zeros((1, self.columns), np.float32))
         self.width = found.size
 
@@ -124,10 +126,9 @@ class XgboostForest(Forest):
 
     def _predict(self, rows: np.ndarray, kind: str) -> np.ndarray:
         self._set_threads(len(rows))
-        if not self._in_place:
+        if self._rows is None:
             return self._matrix_predict(rows, output_margin=kind == "margin")
-        found: np.ndarray = self._booster.inplace_predict(rows, predict_type=kind, validate_features=False)
-        return found
+        return self._rows.predict(rows, kind)
 
     def _matrix_predict(self, rows: np.ndarray, **options: bool) -> np.ndarray:
         self._set_threads(len(rows))
