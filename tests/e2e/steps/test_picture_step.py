@@ -29,11 +29,8 @@ Infer = Callable[..., NDArray[Any]]
 FILTERS = ("nearest", "box", "bilinear", "bicubic", "lanczos")
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
-JPEG_BOUND, JPEG_MEAN_BOUND = 8, 1.0
+JPEG_BOUND, JPEG_MEAN_BOUND = 6, 1.0
 """How far a channel of a JPEG picture may be from Pillow's, and all of them on average: roundings differ."""
-
-WEBP_BOUND, WEBP_MEAN_BOUND = 8, 1.0
-"""The same for lossy WebP pictures."""
 
 
 def add_step(repository: Path, name: str, backend: str, *lines: str, **parameters: object) -> None:
@@ -124,15 +121,50 @@ def png(width: int, height: int, bits: int, colours: int, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("progressive", [False, True], ids=["baseline", "progressive"])
-@pytest.mark.parametrize("subsampling", ["4:4:4", "4:2:2", "4:2:0"])
 @pytest.mark.parametrize("quality", [30, 75, 95])
-def test_jpeg_files_are_read_within_a_bound(infer: Infer, quality: int, subsampling: str, progressive: bool) -> None:
+def test_jpeg_files_are_read_within_a_bound(infer: Infer, quality: int, progressive: bool) -> None:
     for width, height in ((1, 1), (8, 8), (17, 33), (200, 131)):
+        options = {"quality": quality, "subsampling": "4:4:4", "progressive": progressive}
+        for picture in (photo(width, height, seed=quality), noise(width, height)):
+            file = file_of(picture, "JPEG", **options)
+            assert difference(infer("plain", file), decoded(file)).max() <= JPEG_BOUND, (width, height)
+
+
+@pytest.mark.parametrize("progressive", [False, True], ids=["baseline", "progressive"])
+@pytest.mark.parametrize("subsampling", ["4:2:2", "4:2:0"])
+@pytest.mark.parametrize("quality", [30, 75, 95])
+def test_subsampled_jpeg_files_are_read_within_a_bound(
+    infer: Infer, quality: int, subsampling: str, progressive: bool
+) -> None:
+    for width, height in ((16, 16), (17, 33), (64, 50), (200, 131), (201, 130)):
         options = {"quality": quality, "subsampling": subsampling, "progressive": progressive}
-        file = file_of(photo(width, height, seed=quality), "JPEG", **options)
-        differences = difference(infer("plain", file), decoded(file))
-        assert differences.max() <= JPEG_BOUND, (width, height)
-        assert differences.mean() <= JPEG_MEAN_BOUND, (width, height)
+        for picture in (photo(width, height, seed=quality), noise(width, height)):
+            file = file_of(picture, "JPEG", **options)
+            differences = difference(infer("plain", file), decoded(file))
+            # Colours beyond the edge are made up, in one way here and in another there.
+            assert differences[1:-1, 1:-1].max() <= JPEG_BOUND, (width, height)
+            assert differences.mean() <= JPEG_MEAN_BOUND, (width, height)
+
+
+def noise(width: int, height: int) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(width).integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+ODD = {
+    "bytes behind its end": lambda picture: file_of(picture, "JPEG") + b"rest of a camera's file" * 9,
+    "restart markers": lambda picture: file_of(picture, "JPEG", restart_marker_blocks=3),
+    "tables of its own": lambda picture: file_of(picture, "JPEG", optimize=True),
+    "a comment": lambda picture: file_of(picture, "JPEG", comment=b"\xff\xd9 in a comment"),
+    "a colour profile": lambda picture: file_of(picture, "JPEG", icc_profile=bytes(70_000)),
+    "a density": lambda picture: file_of(picture, "JPEG", dpi=(300, 300)),
+    "colours without a transform": lambda picture: file_of(picture, "JPEG", keep_rgb=True),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_jpeg_files_with_oddities_are_read(infer: Infer, kind: str) -> None:
+    file = ODD[kind](photo(150, 93))
+    assert difference(infer("plain", file), decoded(file))[1:-1, 1:-1].max() <= JPEG_BOUND
 
 
 @pytest.mark.parametrize("progressive", [False, True], ids=["baseline", "progressive"])
@@ -143,11 +175,10 @@ def test_grey_and_cmyk_jpeg_files_are_read_within_a_bound(infer: Infer, mode: st
 
 
 @pytest.mark.parametrize("quality", [20, 80])
-def test_lossy_webp_files_are_read_within_a_bound(infer: Infer, quality: int) -> None:
+def test_lossy_webp_files_are_read_bit_for_bit(infer: Infer, quality: int) -> None:
     for picture in (photo(90, 61), with_alpha(photo(33, 70))):
         file = file_of(picture, "WEBP", quality=quality)
-        differences = difference(infer("plain", file), decoded(file))
-        assert differences.max() <= WEBP_BOUND and differences.mean() <= WEBP_MEAN_BOUND
+        np.testing.assert_array_equal(infer("plain", file), decoded(file))
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -155,7 +186,7 @@ def test_lossy_webp_files_are_read_within_a_bound(infer: Infer, quality: int) ->
 def test_pictures_are_turned_as_their_exif_data_say(infer: Infer, kind: str, orientation: int) -> None:
     picture, exif = photo(40, 23), Image.Exif()
     exif[0x0112] = orientation
-    options = {"lossless": True} if kind == "WEBP" else {}
+    options: dict[str, Any] = {"JPEG": {"subsampling": "4:4:4"}, "WEBP": {"lossless": True}}.get(kind, {})
     file = file_of(picture, kind, exif=exif, **options)
     stored = infer("as_stored", file)
     assert difference(stored, decoded(file)).max() <= JPEG_BOUND
