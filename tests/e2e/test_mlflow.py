@@ -217,7 +217,7 @@ def test_the_function_of_any_flavor_can_be_chosen(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.run({"X": SINGLE})["Y"], SINGLE * np.float32(3))
 
 
-def test_what_a_folder_lacks_is_said(tmp_path: Path) -> None:
+def test_what_a_folder_lacks_is_named(tmp_path: Path) -> None:
     folder = save_onnx(tmp_path / "m")
     file = folder / "MLmodel"
     content = file.read_text()

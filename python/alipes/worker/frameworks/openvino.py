@@ -116,6 +116,7 @@ def _properties(opening: Opening) -> dict[str, Any]:
     properties = {
         "PERFORMANCE_HINT": hint,
         "INFERENCE_NUM_THREADS": opening.number("INFERENCE_NUM_THREADS", opening.threads),
+        "ENABLE_CPU_PINNING": False,  # instances are processes apart, which it would bind to the same cores
     }
     if opening.parameter("NUM_STREAMS") or hint == _HINTS[0]:
         properties["NUM_STREAMS"] = opening.number("NUM_STREAMS", 1)

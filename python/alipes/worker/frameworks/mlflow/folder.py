@@ -113,9 +113,9 @@ def _schema(opening: Opening, signature: Any, side: str) -> list[Mapping[str, An
 
 def _signature(inputs: Sequence[Mapping[str, Any]], outputs: Sequence[Mapping[str, Any]]) -> Signature | None:
     sides = [_ports(inputs, "input"), _ports(outputs, "output")]
-    taken, made = (tuple(port for port in ports if port is not None) for ports in sides)
-    whole = taken and made and all(port is not None for ports in sides for port in ports)
-    return Signature(taken, made) if whole else None
+    if not all(sides) or any(port is None for ports in sides for port in ports):
+        return None
+    return Signature(*(tuple(port for port in ports if port is not None) for ports in sides))
 
 
 def _ports(schema: Sequence[Mapping[str, Any]], nameless: str) -> list[Port | None]:
