@@ -30,8 +30,8 @@ pub use endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, Tl
 pub use engine::{EngineSpec, EnsembleSpec, OnnxruntimeSpec, StepSpec, StreamingSpec, Update, WorkerSpec};
 pub use model::{BatchInputKind, BatchInputSpec, BatchOutputSpec, ModelSpec, Port};
 pub use native::{
-    Channels, FilterSpec, NativeSpec, NativeStep, NumberSpec, PictureLayout, PictureSpec, PoolingSpec, ResizeSpec,
-    TopKOutput, TopKSpec,
+    Channels, DetokenizerSpec, FilterSpec, NativeSpec, NativeStep, NumberSpec, PictureLayout, PictureSpec, PoolingSpec,
+    ResizeSpec, TokenOutput, TokenizerSpec, TopKOutput, TopKSpec,
 };
 pub use paths::{EnsembleSteps, ExecutionThreads, PathSpec, WorkerMemory};
 pub use read::SCHEMA;

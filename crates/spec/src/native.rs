@@ -22,6 +22,10 @@ pub enum NativeStep {
     TopK(TopKSpec),
     /// Vectors of tokens become one vector.
     MeanPooling(PoolingSpec),
+    /// Texts become tokens.
+    Tokenizer(TokenizerSpec),
+    /// Tokens become texts.
+    Detokenizer(DetokenizerSpec),
 }
 
 /// How a picture becomes a tensor: decoded, turned, resized, cropped, in this order, then written as numbers.
@@ -160,4 +164,46 @@ pub struct PoolingSpec {
     pub mask: Option<usize>,
     /// Whether the result is made one long.
     pub normalize: bool,
+}
+
+/// How texts become tokens; what is left out, the file says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenizerSpec {
+    /// Absolute path of a `tokenizer.json`.
+    pub file: String,
+    /// Tokens after which a text is truncated, those that mark its ends included.
+    pub max_length: Option<usize>,
+    /// Whether texts are filled up to `max_length`, and not to the longest.
+    pub pad_to_max_length: bool,
+    /// What the length of a row is a multiple of.
+    pub pad_to_multiple_of: Option<usize>,
+    /// Whether there are tokens that mark the ends of texts.
+    pub special_tokens: bool,
+    /// Longest text, in bytes.
+    pub max_text_bytes: usize,
+    /// What each output of the model holds, in its order.
+    pub outputs: Vec<TokenOutput>,
+}
+
+/// What an output of a tokenizer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenOutput {
+    /// Numbers of the tokens.
+    Ids,
+    /// 1 for a token, 0 for what fills up.
+    Mask,
+    /// 0 for tokens of the first text of a pair, 1 for those of the second.
+    Types,
+}
+
+/// How tokens become texts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetokenizerSpec {
+    /// Absolute path of a `tokenizer.json`.
+    pub file: String,
+    /// Whether tokens that mark the ends of texts, or fill up, become text too.
+    pub special_tokens: bool,
 }

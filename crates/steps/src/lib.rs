@@ -2,6 +2,7 @@
 //!
 //! - `pictures`: files of pictures become tensors.
 //! - `classes`: shares and best classes.
+//! - `text`: texts become tokens, and tokens texts.
 //! - `pooling`: one vector for a text.
 //!
 //! Each is an [`Engine`], so that queues, batches, instances, statistics and ensembles are those of any model.
@@ -10,6 +11,7 @@ mod classes;
 mod numbers;
 mod pictures;
 mod pooling;
+mod text;
 
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ enum Kind {
     Softmax,
     TopK(Arc<classes::Choice>),
     MeanPooling(pooling::Pooling),
+    Tokenizer(Arc<text::Tokenizer>),
+    Detokenizer(Arc<text::Detokenizer>),
 }
 
 impl LoadedStep {
@@ -31,13 +35,15 @@ impl LoadedStep {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the model's tensors are not the step's.
+    /// `InvalidArgument` where the model's tensors are not the step's, or a file cannot be used.
     pub fn open(model: &ModelSpec, step: &NativeStep) -> Result<LoadedStep, EngineError> {
         let kind = match step {
             NativeStep::Picture(picture) => Kind::Picture(Arc::new(pictures::Recipe::new(model, picture)?)),
             NativeStep::Softmax => Kind::Softmax,
             NativeStep::TopK(top) => Kind::TopK(Arc::new(classes::Choice::new(model, top)?)),
             NativeStep::MeanPooling(pooling) => Kind::MeanPooling(pooling::Pooling::new(pooling)),
+            NativeStep::Tokenizer(tokenizer) => Kind::Tokenizer(Arc::new(text::Tokenizer::open(model, tokenizer)?)),
+            NativeStep::Detokenizer(spec) => Kind::Detokenizer(Arc::new(text::Detokenizer::open(model, spec)?)),
         };
         Ok(LoadedStep(kind))
     }
@@ -49,6 +55,8 @@ impl LoadedStep {
             Kind::Softmax => Box::new(classes::Softmax),
             Kind::TopK(choice) => Box::new(classes::TopK::new(Arc::clone(choice))),
             Kind::MeanPooling(pooling) => Box::new(pooling.clone()),
+            Kind::Tokenizer(tokenizer) => Box::new(text::Texts::new(Arc::clone(tokenizer))),
+            Kind::Detokenizer(detokenizer) => Box::new(text::Tokens::new(Arc::clone(detokenizer))),
         }
     }
 }

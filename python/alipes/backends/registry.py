@@ -22,6 +22,7 @@ from alipes.backends.sklearn.backend import SklearnBackend
 from alipes.backends.steps.classes import SoftmaxBackend, TopKBackend
 from alipes.backends.steps.picture import PictureBackend
 from alipes.backends.steps.pooling import MeanPoolingBackend
+from alipes.backends.steps.text import DetokenizerBackend, TokenizerBackend
 from alipes.backends.streaming.averager import AveragerBackend
 from alipes.backends.streaming.snapshotter import SnapshotterBackend
 from alipes.backends.tensorflow.backend import TensorflowBackend
@@ -37,6 +38,7 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
         "attached": AttachedBackend,
         "averager": AveragerBackend,
         "catboost": CatboostBackend,
+        "detokenizer": DetokenizerBackend,
         "fil": FilBackend,
         "lightgbm": LightgbmBackend,
         "mean_pooling": MeanPoolingBackend,
@@ -50,6 +52,7 @@ OFFERED: Mapping[str, type[Backend]] = MappingProxyType(
         "snapshotter": SnapshotterBackend,
         "softmax": SoftmaxBackend,
         "tensorflow": TensorflowBackend,
+        "tokenizer": TokenizerBackend,
         "top_k": TopKBackend,
         "xgboost": XgboostBackend,
     }

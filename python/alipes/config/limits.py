@@ -18,8 +18,10 @@ __all__ = [
     "MAX_PICTURE_SIDE",
     "MAX_STEPS",
     "MAX_STEP_TENSORS",
+    "MAX_TEXT_BYTES",
     "MAX_THREADS",
     "PICTURE_PIXELS",
+    "TEXT_BYTES",
 ]
 
 MAX_INSTANCES: Final = 1024
@@ -67,3 +69,9 @@ to eight bytes for each, and the result three."""
 
 MAX_PICTURE_PIXELS: Final = 1 << 30
 """Most pixels that a model may allow: decoding as many takes eight gigabytes."""
+
+TEXT_BYTES: Final = 1 << 18
+"""Longest text in bytes where a tokenizer's model does not say it: some 60,000 tokens, more than networks take."""
+
+MAX_TEXT_BYTES: Final = 1 << 24
+"""Longest text in bytes that such a model may allow: it takes seconds, and a hundred times its size in memory."""

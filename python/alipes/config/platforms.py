@@ -50,6 +50,8 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
     Platform("tensorflow", "tensorflow_savedmodel", "saved_model.pb"),
     Platform("mlflow", "", "model.mlflow"),
     Platform("mlflow", "", "MLmodel"),
+    Platform("tokenizer", "", "tokenizer.json"),
+    Platform("detokenizer", "", "tokenizer.json"),
 )
 """In the order in which files are looked for."""
 

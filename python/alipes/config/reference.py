@@ -14,7 +14,13 @@ from alipes.config.framework_parameters import MLFLOW_PARAMETERS, OPENVINO_PARAM
 from alipes.config.parameters import PARAMETERS, Parameter
 from alipes.config.pytorch_parameters import PYTORCH_PARAMETERS
 from alipes.config.settings import SETTINGS
-from alipes.config.step_parameters import MEAN_POOLING_PARAMETERS, PICTURE_PARAMETERS, TOP_K_PARAMETERS
+from alipes.config.step_parameters import (
+    DETOKENIZER_PARAMETERS,
+    MEAN_POOLING_PARAMETERS,
+    PICTURE_PARAMETERS,
+    TOKENIZER_PARAMETERS,
+    TOP_K_PARAMETERS,
+)
 from alipes.config.streaming_parameters import AVERAGER_PARAMETERS, SNAPSHOTTER_PARAMETERS
 from alipes.config.worker_parameters import WORKER_PARAMETERS
 
@@ -129,6 +135,8 @@ _WITHOUT_FILE: Final = (
     ),
     ("top_k", "The best classes of each row. The backend `softmax` has no parameters.", TOP_K_PARAMETERS),
     ("mean_pooling", "The mean of the vectors that a mask leaves.", MEAN_POOLING_PARAMETERS),
+    ("tokenizer", "Texts become tokens, by the `tokenizer.json` in the version's folder.", TOKENIZER_PARAMETERS),
+    ("detokenizer", "Tokens become texts, by such a file.", DETOKENIZER_PARAMETERS),
 )
 
 

@@ -12,16 +12,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from alipes.config.limits import MAX_PICTURE_PIXELS, MAX_PICTURE_SIDE, PICTURE_PIXELS
+from alipes.config.limits import MAX_PICTURE_PIXELS, MAX_PICTURE_SIDE, MAX_TEXT_BYTES, PICTURE_PIXELS, TEXT_BYTES
 from alipes.config.nearest import nearest_first
 from alipes.config.parameters import Parameter
 from alipes.config.values import read_int
 from alipes.errors import ConfigError
 
-__all__ = ["MEAN_POOLING_PARAMETERS", "PICTURE_PARAMETERS", "SOFTMAX_PARAMETERS", "TOP_K_PARAMETERS", "StepParameters"]
+__all__ = [
+    "DETOKENIZER_PARAMETERS",
+    "MEAN_POOLING_PARAMETERS",
+    "PICTURE_PARAMETERS",
+    "SOFTMAX_PARAMETERS",
+    "TOKENIZER_PARAMETERS",
+    "TOP_K_PARAMETERS",
+    "StepParameters",
+]
 
 _MAX_CLASSES: Final = 1 << 20
 """Most best classes: more than any network has."""
+
+_MAX_TOKENS: Final = 1 << 16
+"""Most tokens of a text, as in the data plane."""
 
 PICTURE_PARAMETERS: Final[tuple[Parameter, ...]] = (
     Parameter(
@@ -92,6 +103,45 @@ MEAN_POOLING_PARAMETERS: Final[tuple[Parameter, ...]] = (
     Parameter("normalize", "switch", "works", "1 makes each mean a vector of length 1; 0 if left out."),
 )
 
+TOKENIZER_PARAMETERS: Final[tuple[Parameter, ...]] = (
+    Parameter(
+        "max_length",
+        "count",
+        "works",
+        "Tokens after which a text is truncated, those that mark its ends included; as the file says if left out.",
+    ),
+    Parameter(
+        "padding",
+        "text",
+        "works",
+        "`longest` fills up to the longest text that is tokenized at the same time, `max_length` to that length; "
+        "`longest` if left out, or the fixed length of the file.",
+    ),
+    Parameter(
+        "pad_to_multiple_of",
+        "count",
+        "works",
+        "What the length of rows is a multiple of, so that a network sees few shapes; as the file says if left out.",
+    ),
+    Parameter("special_tokens", "switch", "works", "0 leaves out the tokens that mark ends; 1 if left out."),
+    Parameter(
+        "pair",
+        "switch",
+        "works",
+        "1 lists a second input, `text_pair`, where no input is listed; 0 if left out.",
+    ),
+    Parameter(
+        "max_text_bytes",
+        "count",
+        "works",
+        f"Longest text in bytes; {TEXT_BYTES} if left out. Longer ones are refused.",
+    ),
+)
+
+DETOKENIZER_PARAMETERS: Final[tuple[Parameter, ...]] = (
+    Parameter("special_tokens", "switch", "works", "1 keeps the tokens that mark ends, or fill up; 0 if left out."),
+)
+
 _SIZE: Final = re.compile(r"(\d{1,5})(?:x(\d{1,5}))?", re.ASCII)
 
 
@@ -135,6 +185,14 @@ class StepParameters:
     def pixels(self, key: str) -> int:
         """A limit on pixels."""
         return self._integer(key, PICTURE_PIXELS, 1, MAX_PICTURE_PIXELS) or PICTURE_PIXELS
+
+    def tokens(self, key: str) -> int | None:
+        """A number of tokens; None where it is not given."""
+        return self._integer(key, None, 1, _MAX_TOKENS)
+
+    def text_bytes(self, key: str) -> int:
+        """A limit on texts."""
+        return self._integer(key, TEXT_BYTES, 1, MAX_TEXT_BYTES) or TEXT_BYTES
 
     def choice(self, key: str, choices: Sequence[str]) -> str:
         """One of several words, in letters of any size; the first where it is not given."""

@@ -85,7 +85,10 @@ def test_pictures_run_alone_unless_batching_is_configured(prepare: Prepare) -> N
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"normalize_mean": 1}, "parameter 'normalize_mean' of model 'm' is unknown: backend 'picture' has 'mean', 'resize_filter'"),
+        (
+            {"normalize_mean": 1},
+            "parameter 'normalize_mean' of model 'm' is unknown: backend 'picture' has 'mean', 'resize_filter'",
+        ),
         (
             {"resize": "224*224"},
             "must be a size such as 224x224 or 256, of 1 to 16384 pixels on a side, got '224\\*224'",
@@ -202,3 +205,61 @@ def test_pooling_tells_vectors_from_a_mask_by_their_axes(prepare: Prepare) -> No
     assert step(prepare("mean_pooling", vectors))["mask"] is None
     with pytest.raises(ConfigError, match="needs vectors with dims"):
         prepare("mean_pooling", mask)
+
+
+def with_tokenizer(prepare: Prepare, tmp_path: Path, *lines: str, **values: object) -> LoadPlan:
+    (tmp_path / "m" / "1").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "m" / "1" / "tokenizer.json").write_text("{}")
+    return prepare("tokenizer", *lines, **values)
+
+
+def test_a_tokenizer_needs_its_file_alone(prepare: Prepare, tmp_path: Path) -> None:
+    plan = with_tokenizer(prepare, tmp_path)
+    assert step(plan) == {
+        "kind": "tokenizer",
+        "file": str(tmp_path / "m" / "1" / "tokenizer.json"),
+        "max_length": None,
+        "pad_to_max_length": False,
+        "pad_to_multiple_of": None,
+        "special_tokens": True,
+        "max_text_bytes": 1 << 18,
+        "outputs": ["ids", "mask", "types"],
+    }
+    assert tensors(plan, "input") == [("text", "BYTES", [1])]
+    assert tensors(plan, "output")[0] == ("input_ids", "INT64", [-1])
+
+
+def test_a_pair_is_a_second_input(prepare: Prepare, tmp_path: Path) -> None:
+    plan = with_tokenizer(prepare, tmp_path, pair=1)
+    assert [name for name, _, _ in tensors(plan, "input")] == ["text", "text_pair"]
+
+
+@pytest.mark.parametrize(
+    ("line", "values", "words"),
+    [
+        ('output { name: "tokens" data_type: TYPE_INT64 dims: [ -1 ] }', {}, "output 'tokens', expected input_ids, "),
+        ('output { name: "input_ids" data_type: TYPE_FP32 dims: [ -1 ] }', {}, "expected TYPE_INT64 or TYPE_INT32"),
+        ('input { name: "text" data_type: TYPE_FP32 dims: [ 1 ] }', {}, "expected TYPE_STRING"),
+        ("", {"padding": "max_length"}, "fills up to 'max_length', which is not given"),
+        ("", {"max_length": 0}, "parameter 'max_length' of model 'm' must be an integer from 1 to 65536, got '0'"),
+        ("", {"max_lenght": 8}, "parameter 'max_lenght' of model 'm' is unknown"),
+    ],
+)
+def test_a_tokenizer_refuses_what_it_cannot_do(
+    prepare: Prepare, tmp_path: Path, line: str, values: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        with_tokenizer(prepare, tmp_path, line, **values)
+
+
+def test_a_tokenizer_without_its_file_is_refused(prepare: Prepare) -> None:
+    with pytest.raises(ConfigError, match=r"failed to stat file .*tokenizer\.json"):
+        prepare("tokenizer")
+
+
+def test_a_detokenizer_needs_its_file_alone(prepare: Prepare, tmp_path: Path) -> None:
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "1" / "tokenizer.json").write_text("{}")
+    plan = prepare("detokenizer")
+    assert step(plan)["special_tokens"] is False
+    assert (tensors(plan, "input"), tensors(plan, "output")) == ([("ids", "INT64", [-1])], [("text", "BYTES", [1])])

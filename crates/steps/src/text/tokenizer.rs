@@ -1,0 +1,135 @@
+//! Text to tokens.
+
+use std::path::Path;
+use std::str;
+
+use alipes_engine::EngineError;
+use alipes_protocol::Datatype;
+use alipes_spec::{ModelSpec, TokenOutput, TokenizerSpec};
+use tokenizers::{EncodeInput, Encoding, TruncationParams};
+
+use super::padding::Padding;
+use super::{MAX_TOKENS, TextError, effort, file};
+
+/// A loaded tokenizer, and the outputs of the model that it is.
+pub struct Tokenizer {
+    tokenizer: tokenizers::Tokenizer,
+    padding: Padding,
+    special_tokens: bool,
+    max_text_bytes: usize,
+    outputs: Vec<(TokenOutput, Datatype)>,
+}
+
+/// The tokens of several texts, row after row; each row has `width` of them.
+#[derive(Debug, Default)]
+pub struct TokenRows {
+    /// Tokens of a row.
+    pub width: usize,
+    /// Numbers of the tokens.
+    pub ids: Vec<i64>,
+    /// 1 for a token of the text, 0 for one that fills up.
+    pub mask: Vec<i64>,
+    /// 0 for a token of the first text of a pair, 1 for one of the second.
+    pub types: Vec<i64>,
+    /// Rows that failed, which are filled up from the first to the last token.
+    pub failed: Vec<(usize, TextError)>,
+}
+
+impl Tokenizer {
+    /// Reads the tokenizer of a model.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` where the file cannot be used, or the outputs are not those of the model.
+    pub fn open(model: &ModelSpec, spec: &TokenizerSpec) -> Result<Tokenizer, EngineError> {
+        if model.outputs.len() != spec.outputs.len() {
+            let (declared, described) = (model.outputs.len(), spec.outputs.len());
+            let text = format!("{declared} outputs of '{}', of which {described} are described", model.name);
+            return Err(EngineError::invalid(text));
+        }
+        let types = model.outputs.iter().map(|port| port.datatype);
+        Ok(Tokenizer::of(spec, spec.outputs.iter().copied().zip(types).collect())?)
+    }
+
+    /// Reads a tokenizer.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be used, or contradicts the settings.
+    pub(super) fn of(spec: &TokenizerSpec, outputs: Vec<(TokenOutput, Datatype)>) -> Result<Tokenizer, TextError> {
+        let mut tokenizer = file::open(Path::new(&spec.file))?;
+        let fixed = if spec.pad_to_max_length { spec.max_length } else { None };
+        let padding = Padding::of(&tokenizer, fixed, spec.pad_to_multiple_of);
+        if let Some(max_length) = spec.max_length {
+            let own = tokenizer.get_truncation().cloned().unwrap_or_default();
+            let wanted = TruncationParams { max_length, stride: 0, ..own };
+            let refused = |error: tokenizers::Error| TextError::Refused(error.to_string());
+            tokenizer.with_truncation(Some(wanted)).map_err(refused)?;
+        }
+        tokenizer.with_padding(None);
+        let (special_tokens, max_text_bytes) = (spec.special_tokens, spec.max_text_bytes);
+        Ok(Tokenizer { tokenizer, padding, special_tokens, max_text_bytes, outputs })
+    }
+
+    /// What each output of the model holds, and in which type.
+    pub fn outputs(&self) -> &[(TokenOutput, Datatype)] {
+        &self.outputs
+    }
+
+    /// The tokens of each text, or of each pair of texts.
+    pub fn rows<'a>(&self, texts: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>) -> TokenRows {
+        let encoded: Vec<_> = texts.map(|(text, pair)| self.encode(text, pair)).collect();
+        let lengths = encoded.iter().map(|row| row.as_ref().map_or(0, Encoding::len));
+        let width = self.padding.width(lengths);
+        let mut rows = TokenRows { width, ..TokenRows::default() };
+        for (at, row) in encoded.into_iter().enumerate() {
+            let row = row.unwrap_or_else(|error| {
+                rows.failed.push((at, error));
+                Encoding::default()
+            });
+            self.add(&mut rows, &row);
+        }
+        rows
+    }
+
+    fn add(&self, rows: &mut TokenRows, row: &Encoding) {
+        let padding = &self.padding;
+        let missing = rows.width - row.len();
+        let (before, after) = if padding.left { (missing, 0) } else { (0, missing) };
+        let fill = |column: &mut Vec<i64>, values: &[u32], with: i64| {
+            column.extend(std::iter::repeat_n(with, before));
+            column.extend(values.iter().map(|&value| i64::from(value)));
+            column.extend(std::iter::repeat_n(with, after));
+        };
+        fill(&mut rows.ids, row.get_ids(), padding.token);
+        fill(&mut rows.mask, row.get_attention_mask(), 0);
+        fill(&mut rows.types, row.get_type_ids(), padding.kind);
+    }
+
+    fn encode(&self, text: &[u8], pair: Option<&[u8]>) -> Result<Encoding, TextError> {
+        let text = self.checked(text)?;
+        let input = match pair {
+            None => EncodeInput::Single(text.into()),
+            Some(pair) => EncodeInput::Dual(text.into(), self.checked(pair)?.into()),
+        };
+        // The fast way keeps no types of tokens, which pairs have.
+        let encode = || match pair {
+            None => self.tokenizer.encode_fast(input, self.special_tokens),
+            Some(_) => self.tokenizer.encode(input, self.special_tokens),
+        };
+        let encoded = effort::bounded(encode).ok_or(TextError::Explodes)?;
+        let encoding = encoded.map_err(|error| TextError::Refused(error.to_string()))?;
+        match encoding.len() {
+            tokens if tokens > MAX_TOKENS => Err(TextError::TooManyTokens { tokens, limit: MAX_TOKENS }),
+            _ => Ok(encoding),
+        }
+    }
+
+    fn checked<'a>(&self, text: &'a [u8]) -> Result<&'a str, TextError> {
+        let (bytes, limit) = (text.len(), self.max_text_bytes);
+        if bytes > limit {
+            return Err(TextError::TooLong { bytes, limit });
+        }
+        str::from_utf8(text).map_err(|error| TextError::NotUtf8 { at: error.valid_up_to() })
+    }
+}
