@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from alipes.backends.base import Draft
 from alipes.backends.prepare import prepare_version
 from alipes.config.load import parse_flags
@@ -22,6 +24,13 @@ from alipes.config.render import config_json
 from alipes.errors import AlipesError, ConfigError
 from alipes.server.failures import LoadFailed
 from alipes.server.override import OverrideFolders, read_override
+from alipes.worker.apps.bodies import Bodies
+from alipes.worker.apps.documents import Documents
+from alipes.worker.apps.misfit import Misfit
+from alipes.worker.apps.options import Options
+from alipes.worker.apps.plan import plan_of
+from numpy.typing import NDArray
+from PIL import Image
 
 from support.configurations import COMPLETE, backend_of
 
@@ -53,6 +62,13 @@ WORDS = (
     "control_input",
     "file:",
     "config",
+    "rows",
+    "values",
+    "array",
+    "count",
+    "data",
+    "multipart/form-data; boundary=b",
+    "Content-Disposition: form-data; name=",
 )
 
 
@@ -147,6 +163,61 @@ def check_load(data: bytes) -> None:
         _check_files(override.files, Path(home), data)
 
 
+def app_bodies() -> Iterable[bytes]:
+    """Bodies of calls of an app's function, each behind its content type and its query."""
+    part = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+    form = part % (b"data", b'; filename="a"', b"\x00\xff") + part % (b"count", b"", b"2") + b"--b--\r\n"
+    document = b'{"rows": [{"name": "a", "values": [1, 2.5]}], "by": {"a b": [1]}, "array": [[1, 2]], "count": 1}'
+    yield b"application/json\n\n" + document
+    yield b"\n\n" + document
+    yield b"multipart/form-data; boundary=b\n\n" + form
+    yield b"application/x-www-form-urlencoded\n\n" + b"count=2&data=x&rows=%5B%5D"
+    yield b"application/octet-stream\ncount=3\n\x00\x01"
+    file = io.BytesIO()
+    Image.new("L", (1, 1)).save(file, "PNG")
+    yield b"image/png\n\n" + file.getvalue()
+
+
+def check_app_body(data: bytes) -> None:
+    """Any body becomes arguments of their kinds, or is refused with one error that says why."""
+    kind, _, rest = data.partition(b"\n")
+    query, _, body = rest.partition(b"\n")
+    for reader in _app_readers():
+        try:
+            found = reader.read(body, kind.decode("latin-1"), query.decode("latin-1"))
+        except Misfit as error:
+            assert error.status in (400, 413, 415, 422)
+            # A path may name a key of the document, and a message quote one.
+            assert 0 < len(str(error)) <= LONGEST_TEXT + 12 * len(data), len(str(error))
+            continue
+        kinds = {"rows": list, "by": dict, "array": np.ndarray, "count": int, "data": bytes}
+        assert all(value is None or isinstance(value, kinds.get(name, object)) for name, value in found.items())
+
+
+@dataclass
+class _Row:
+    name: str
+    values: list[float]
+
+
+def _takes(
+    rows: list[_Row] | None = None,
+    by: dict[str, list[int]] | None = None,
+    array: NDArray[np.int8] | None = None,
+    count: int = 1,
+    data: bytes = b"",
+) -> None: ...
+
+
+def _pictures(image: Image.Image, count: int = 1) -> None: ...
+
+
+@cache
+def _app_readers() -> tuple[Bodies, ...]:
+    plans = [plan_of(function, Options(name="m")) for function in (_takes, _pictures)]
+    return tuple(Bodies(plan, Documents(plan, "m")) for plan in plans)
+
+
 def _check_files(files: Any, home: Path, data: bytes) -> None:
     before, tempfile.tempdir = tempfile.tempdir, str(home)
     folders = OverrideFolders()
@@ -207,4 +278,5 @@ FUZZERS = (
     Fuzzer("config-pbtxt", lambda: [*configurations(), COMPLETE.encode()], check_pbtxt),
     Fuzzer("config-json", overrides, check_override),
     Fuzzer("load-request", loads, check_load),
+    Fuzzer("app-body", app_bodies, check_app_body),
 )

@@ -111,6 +111,11 @@ def test_an_error_names_the_place_and_both_kinds(annotation: Any, value: Any, sa
     assert misfit(annotation, value) == said
 
 
+def test_what_is_wrong_first_is_named_where_the_rest_is_malformed() -> None:
+    with pytest.raises(Misfit, match=r"^\$\.x\.counts\[\.\.\.\]: expected array, got int$"):
+        documents(Table).read(b'{"x": {"rows": [], "counts": {"a": 1]}}')
+
+
 def test_missing_and_unknown_arguments_are_named() -> None:
     reader = documents(int)
     with pytest.raises(Misfit, match=r"^\$\.x: is missing$"):

@@ -106,7 +106,10 @@ class Documents:
         found = _misfit(error)
         if "[...]" not in found.path:
             return found
-        document = msgspec.json.decode(body)
+        try:
+            document = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return found  # it is malformed further on
         while "[...]" in found.path:
             before, _, after = found.path.partition("[...]")
             key = self._wrong_key(document, before, found.what, strict)
