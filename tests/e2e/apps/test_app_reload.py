@@ -69,6 +69,19 @@ def test_a_source_that_cannot_be_imported_changes_nothing(app: Path, serve: Call
         until(lambda: ask(client) == 3)
 
 
+def test_a_model_that_cannot_start_leaves_the_old_one(app: Path, serve: Callable[..., ServerProcess]) -> None:
+    server = serve(app, "--reload")
+    broken = (
+        "import alipes\n\n\n@alipes.model\nclass Answer:\n    def setup(self):\n        raise OSError('no weights')\n"
+    )
+    with Client(server.grpc) as client:
+        app.write_text(broken + "\n    def predict(self, x: int) -> int:\n        return x\n")
+        server.wait_for_output("OSError: no weights")
+        assert ask(client) == 1
+        app.write_text(source(6))
+        until(lambda: ask(client) == 6)
+
+
 def test_models_come_and_go_with_the_source(app: Path, serve: Callable[..., ServerProcess]) -> None:
     server = serve(app, "--reload")
     with Client(server.grpc) as client:
