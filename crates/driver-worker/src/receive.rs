@@ -196,8 +196,8 @@ fn parts(times: &Times) -> ExecutionTimes {
     }
 }
 
-/// Whether a model that does not batch was given several requests at once, as workers with an endpoint are, and ran them
-/// one after the other: then each counts by itself. The samples of a warm-up, which have no turn, are one batch.
+/// Whether a model that does not batch was given several requests at once, as workers with an endpoint are, and ran
+/// them one after the other: then each counts by itself. The samples of a warm-up, which have no turn, are one batch.
 fn ran_by_turns(state: &mut State, model: &ModelVersion, tickets: &[(u32, u64)]) -> bool {
     if model.spec.endpoint.is_none() || claim_limit(&model.spec) > 0 {
         return false;

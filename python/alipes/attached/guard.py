@@ -72,15 +72,15 @@ class Guard:
 
     def _unrestricted(self, values: Sequence[str]) -> list[str]:
         """The guarded groups that flags do not restrict already; what those ask for is sent, too."""
-        taken: set[str] = set()
+        covered: set[str] = set()
         for value in values:
             groups, _, rule = value.partition(":")
             common = set(groups.split(",")).intersection(self._groups)
             if common:
                 header, _, secret = rule.partition("=")
                 self._headers[header] = secret
-            taken |= common
-        return [group for group in self._groups if group not in taken]
+            covered |= common
+        return [group for group in self._groups if group not in covered]
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:

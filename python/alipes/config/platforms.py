@@ -51,7 +51,6 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
     Platform("mlflow", "", "model.mlflow"),
     Platform("mlflow", "", "MLmodel"),
     Platform("tokenizer", "", "tokenizer.json"),
-    Platform("detokenizer", "", "tokenizer.json"),
 )
 """In the order in which files are looked for."""
 

@@ -159,7 +159,7 @@ def test_plain_json_is_enough(server: ServerProcess) -> None:
         (b"caf\xe9", "it is not UTF-8: the byte at 3"),
     ],
 )
-def test_a_text_that_cannot_be_taken_fails_alone(client: Client, text: bytes, words: str) -> None:
+def test_a_text_that_is_refused_fails_alone(client: Client, text: bytes, words: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         bad = pool.submit(client.infer, "short", {"text": texts(text)})
         good = pool.submit(client.infer, "short", {"text": texts("How")})

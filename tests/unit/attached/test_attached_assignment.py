@@ -28,6 +28,8 @@ SETUP = {
         "batches": False,
         "inputs": [],
         "outputs": [],
+        "framework": None,
+        "endpoint": False,
     },
     "instance": {"name": "m_0_0", "index": 0, "kind": "CPU", "device_id": 0},
 }

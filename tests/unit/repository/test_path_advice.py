@@ -25,7 +25,7 @@ def test_a_file_in_its_version_leads_to_its_repository(tmp_path: Path) -> None:
         ("digits.onnx", "put the file at MODELS/digits/1/model.onnx"),
         ("louder.py", "put the file at MODELS/louder/1/model.py"),
         ("net.pt", "put the file at MODELS/net/1/model.pt"),
-        ("net.keras", "export it to ONNX, as MODELS/net/1/model.onnx"),
+        ("net.keras", "put the file at MODELS/net/1/model.keras"),
     ],
 )
 def test_a_file_elsewhere_is_to_be_put_into_a_repository(tmp_path: Path, name: str, mend: str) -> None:

@@ -34,8 +34,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Bytes that an error shows.
 const SHOWN_BYTES: usize = 8;
 
-/// The file that a tensor's element holds: as it is, as base64, or as base64 in a data URL. No format begins like base64
-/// of another, so that nobody has to say which it is.
+/// The file that a tensor's element holds: as it is, as base64, or as base64 in a data URL. No format begins like
+/// base64 of another, so that nobody has to say which it is.
 ///
 /// # Errors
 ///

@@ -6,7 +6,8 @@ use alipes_engine::EngineError;
 use alipes_protocol::Datatype;
 use alipes_spec::{DetokenizerSpec, ModelSpec};
 
-use super::{TextError, effort, file};
+use super::error::TextError;
+use super::{effort, file};
 
 /// A tokenizer that makes text of tokens.
 pub struct Detokenizer {

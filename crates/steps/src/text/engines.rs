@@ -8,7 +8,9 @@ use alipes_protocol::{Datatype, Shape};
 use alipes_spec::TokenOutput;
 use bytes::Bytes;
 
-use super::{Detokenizer, TextError, Tokenizer};
+use super::detokenizer::Detokenizer;
+use super::error::TextError;
+use super::tokenizer::Tokenizer;
 use crate::numbers::{input, last_axis};
 
 /// Texts, or pairs of texts, become rows of tokens.

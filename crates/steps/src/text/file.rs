@@ -6,7 +6,8 @@ use std::path::Path;
 
 use tokenizers::Tokenizer;
 
-use super::{MAX_FILE_BYTES, TextError, effort};
+use super::effort;
+use super::error::{MAX_FILE_BYTES, TextError};
 
 /// Reads a tokenizer.
 ///

@@ -6,8 +6,9 @@ use serde::Deserialize;
 
 use alipes_spec::{DetokenizerSpec, TokenizerSpec};
 
-use super::tokenizer::TokenRows;
-use super::{Detokenizer, MAX_TOKENS, TextError, Tokenizer};
+use super::detokenizer::Detokenizer;
+use super::error::{MAX_TOKENS, TextError};
+use super::tokenizer::{TokenRows, Tokenizer};
 
 /// What `vectors/text/record.py` wrote for one text or pair.
 #[derive(Deserialize)]

@@ -8,8 +8,9 @@ use alipes_protocol::Datatype;
 use alipes_spec::{ModelSpec, TokenOutput, TokenizerSpec};
 use tokenizers::{EncodeInput, Encoding, TruncationParams};
 
+use super::error::{MAX_TOKENS, TextError};
 use super::padding::Padding;
-use super::{MAX_TOKENS, TextError, effort, file};
+use super::{effort, file};
 
 /// A loaded tokenizer, and the outputs of the model that it is.
 pub struct Tokenizer {

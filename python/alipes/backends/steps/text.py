@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from alipes.backends.base import Draft
 from alipes.backends.steps.backend import StepBackend, list_tensor
 from alipes.config.step_parameters import DETOKENIZER_PARAMETERS, TOKENIZER_PARAMETERS
 
@@ -65,6 +66,11 @@ class DetokenizerBackend(StepBackend):
     kind = "detokenizer"
     rows = DETOKENIZER_PARAMETERS
     forms_batches = False
+
+    def __init__(self, draft: Draft) -> None:
+        """Names the file, which by itself is that of a tokenizer."""
+        super().__init__(draft)
+        draft.config.default_model_filename = draft.config.default_model_filename or "tokenizer.json"
 
     def complete_tensors(self) -> None:
         """List the tokens, and their text."""
