@@ -23,6 +23,7 @@ from alipes.config.render import config_json
 from alipes.worker.frameworks.opened import Opening
 from alipes.worker.loading import LoadError
 from support.framework_models import executions, parameter, reason
+from support.models import add_model, times
 from support.server import ServerProcess
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -128,18 +129,33 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve, saved:
     shutil.copytree(saved, add(repository, "truncated") / "model.savedmodel")
     (repository / "truncated" / "1" / "model.savedmodel" / "saved_model.pb").write_bytes(b"\x08\x01\x12\xff")
     (add(repository, "graph") / "model.graphdef").write_bytes(b"\n\x00")
+    add_model(repository, "thrice", times(3.0, columns=2))
+    (repository / "mixed" / "1").mkdir(parents=True)
+    (repository / "mixed" / "config.pbtxt").write_text(ENSEMBLE)
     add(repository, "no_file", "")
     server = serve_module(repository, "--model-control-mode=explicit", "--allow-pickles=allowed")
     with Client(server.http) as client:
         for name in ("truncated", "graph", "no_file", "code"):
             with pytest.raises(InferError):
                 client.load(name)
-        for name in ("plain", "listed", "text", "flat", "network", "allowed", "exported"):
+        for name in ("plain", "listed", "text", "flat", "network", "allowed", "exported", "thrice", "mixed"):
             client.load(name)
     return server
 
 
 ONE = "instance_group [{ kind: KIND_CPU count: 1 }]\n"
+ENSEMBLE = """
+platform: "ensemble"
+max_batch_size: 4
+input [{ name: "x" data_type: TYPE_FP32 dims: [4] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [2] }]
+ensemble_scheduling {
+  step [
+    { model_name: "listed" model_version: -1 input_map { key: "x" value: "x" } output_map { key: "y" value: "once" } },
+    { model_name: "thrice" model_version: -1 input_map { key: "X" value: "once" } output_map { key: "Y" value: "y" } }
+  ]
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +230,11 @@ def test_requests_run_together_and_get_their_own_rows(client: Client) -> None:
     for row, answer in zip(single, found, strict=True):
         np.testing.assert_allclose(answer, row @ weights, rtol=1e-5)
     assert executions(client, "listed") - before < 4
+
+
+def test_an_ensemble_mixes_a_saved_model_and_onnx(client: Client) -> None:
+    once = client.infer("listed", {"x": ROWS})["y"]
+    np.testing.assert_allclose(client.infer("mixed", {"x": ROWS})["y"], once * 3, rtol=1e-6)
 
 
 def test_a_row_that_fails_fails_alone(client: Client) -> None:
