@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from alipes import Client, InferError
+from alipes.config.pbtxt import parse_pbtxt
+from alipes.config.render import config_json
 from alipes.worker.frameworks.opened import Opening
+from alipes.worker.loading import LoadError
 from support.framework_models import executions, parameter, reason
 from support.models import times
 from support.server import ServerProcess
@@ -19,7 +24,7 @@ from support.server import ServerProcess
 openvino = pytest.importorskip("openvino", reason="models of OpenVINO need it: pip install 'alipes[openvino]'")
 operations = pytest.importorskip("openvino.opset13")
 
-pytestmark = pytest.mark.extra("openvino")
+pytestmark = [pytest.mark.extra("openvino"), pytest.mark.timeout(600)]
 
 Serve = Callable[..., ServerProcess]
 ROWS = np.random.default_rng(0).standard_normal((3, 4)).astype("f4")
@@ -61,15 +66,21 @@ def expected(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found["y"], found["total"]
 
 
+LISTED = """
+input [{ name: "x" data_type: TYPE_FP32 dims: [4] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [2] }]
+dynamic_batching { preferred_batch_size: [4] max_queue_delay_microseconds: 500000 }
+"""
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Iterator[ServerProcess]:
-    """Good models beside bad ones."""
+def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> ServerProcess:
+    """Good models beside bad ones; each is loaded by itself, however long that takes."""
     repository = tmp_path_factory.mktemp("models")
     add(repository, "plain", network())
     add(repository, "listed", network(), BATCHED + LISTED)
     add(repository, "one_row", network(rows=1), BATCHED)
     add(repository, "fixed", network(rows=3))
-    add(repository, "threads", network(), parameter("INFERENCE_NUM_THREADS", "1") + parameter("NUM_STREAMS", "1"))
     padded = parameter("ENABLE_BATCH_PADDING", "YES")
     add(repository, "throughput", network(), padded + parameter("PERFORMANCE_HINT", "throughput"))
     add(repository, "twice", network(), "instance_group [{ kind: KIND_CPU count: 2 }]\n")
@@ -78,34 +89,22 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ite
     add(repository, "long", echo(np.int64, [-1, 2]))
     add(repository, "wide", echo(np.float32, [-1, -1]), "max_batch_size: 0\n")
     _add_onnx(repository)
-    _add_bad(repository)
-    yield serve_module(repository, "--exit-on-error=false")
-
-
-LISTED = """
-input [{ name: "x" data_type: TYPE_FP32 dims: [4] }]
-output [{ name: "y" data_type: TYPE_FP32 dims: [2] }]
-dynamic_batching { preferred_batch_size: [4] max_queue_delay_microseconds: 500000 }
-"""
-
-
-def _add_bad(repository: Path) -> None:
-    content = (add(repository, "truncated", network()) / "model.xml").read_bytes()
-    (repository / "truncated" / "1" / "model.xml").write_bytes(content[:300])
-    newer = content.replace(b'version="11"', b'version="12"', 1)
-    (add(repository, "newer", network()) / "model.xml").write_bytes(newer)
-    later = content.replace(b'version="opset1"', b'version="opset99"')
-    (add(repository, "later", network()) / "model.xml").write_bytes(later)
-    (add(repository, "other_file", network()) / "model.xml").write_bytes(b"<html></html>")
-    (add(repository, "no_weights", network()) / "model.bin").unlink()
-    (add(repository, "few_weights", network()) / "model.bin").write_bytes(b"123")
+    (add(repository, "truncated", network()) / "model.xml").write_bytes(b'<net name="m" version="11"><lay')
     (add(repository, "no_file", network(), "") / "model.xml").unlink()
     add(repository, "other_type", network(), BATCHED + LISTED.replace("FP32", "FP64", 1))
-    add(repository, "other_name", network(), BATCHED + LISTED.replace('"y"', '"z"', 1))
-    add(repository, "device", network(), parameter("TARGET_DEVICE", "TPU"))
-    add(repository, "hint", network(), parameter("PERFORMANCE_HINT", "FAST"))
-    add(repository, "streams", network(), parameter("NUM_STREAMS", "none"))
-    (add(repository, "no_graph", network(), 'default_model_filename: "model.onnx"') / "model.onnx").write_bytes(b"\x08")
+    server = serve_module(repository, "--model-control-mode=explicit")
+    with Client(server.http) as client:
+        for model in repository.iterdir():
+            with pytest.raises(InferError) if model.name in BAD else nullcontext():
+                client.load(model.name)
+    return server
+
+
+BAD = {
+    "truncated": "cannot be loaded from 'model.xml': the framework cannot read it",
+    "no_file": "holds no model.xml or model.onnx",
+    "other_type": "input 'x': the configuration has datatype FP64, the file FP32",
+}
 
 
 def _add_onnx(repository: Path) -> None:
@@ -121,7 +120,7 @@ def client(server: ServerProcess) -> Iterator[Client]:
         yield found
 
 
-@pytest.mark.parametrize("model", ["plain", "listed", "one_row", "fixed", "threads", "throughput", "twice"])
+@pytest.mark.parametrize("model", ["plain", "listed", "one_row", "fixed", "throughput", "twice"])
 def test_rows_get_the_answers_of_openvino(client: Client, model: str) -> None:
     found = client.infer(model, {"x": ROWS})
     y, total = expected(ROWS)
@@ -181,26 +180,64 @@ def test_requests_of_different_widths_keep_their_answers(client: Client) -> None
     assert all(np.array_equal(*pair) for pair in zip(sent, found, strict=True))
 
 
+@pytest.mark.parametrize("model", BAD)
+def test_a_server_says_why_a_model_is_not_served(server: ServerProcess, model: str) -> None:
+    assert BAD[model] in reason(server, model)
+
+
+def opened(file: Path, config: str = "") -> Any:
+    """A model as a worker opens it."""
+    from alipes.worker.frameworks.openvino import open_model
+
+    return open_model(Opening("m", file, json.loads(config_json(parse_pbtxt(config, file)))))
+
+
+def refusal(file: Path, config: str = "") -> str:
+    """Why a worker does not open a model."""
+    with pytest.raises(LoadError) as failure:
+        opened(file, config)
+    return str(failure.value)
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    file = add(tmp_path, "m", network()) / "model.xml"
+    content = file.read_bytes()
+    file.write_bytes(content[:300])
+    assert "cannot be loaded from 'model.xml': the framework cannot read it" in refusal(file)
+    file.write_bytes(content.replace(b'version="11"', b'version="12"', 1))
+    assert "its format is version 12, which openvino 20" in refusal(file)
+    file.write_bytes(content.replace(b'version="opset1"', b'version="opset99"'))
+    assert "opset99" in refusal(file)
+    file.write_bytes(b"<html></html>")
+    assert "it is no model of OpenVINO, whose .xml begins with <net" in refusal(file)
+    file.write_bytes(content)
+    file.with_suffix(".bin").write_bytes(b"123")
+    assert "Incorrect weights in bin file" in refusal(file)
+    file.with_suffix(".bin").unlink()
+    assert "its weights are missing: put model.bin beside it" in refusal(file)
+    graph = file.with_suffix(".onnx")
+    graph.write_bytes(b"\x08")
+    assert "cannot be loaded from 'model.onnx': the framework cannot read it" in refusal(graph)
+
+
 @pytest.mark.parametrize(
-    ("model", "words"),
+    ("key", "value", "words"),
     [
-        ("truncated", "cannot be loaded from 'model.xml': the framework cannot read it"),
-        ("newer", "its format is version 12, which openvino"),
-        ("later", "opset99"),
-        ("other_file", "it is no model of OpenVINO, whose .xml begins with <net"),
-        ("no_weights", "its weights are missing: put model.bin beside it"),
-        ("few_weights", "Incorrect weights in bin file"),
-        ("no_file", "holds no model.xml or model.onnx"),
-        ("other_type", "input 'x': the configuration has datatype FP64, the file FP32"),
-        ("other_name", "has output 'z', the file's outputs are: total, y"),
-        ("device", "parameter TARGET_DEVICE is 'TPU', OpenVINO finds here: CPU"),
-        ("hint", "PERFORMANCE_HINT must be one of LATENCY, THROUGHPUT"),
-        ("streams", "parameter NUM_STREAMS of model 'streams' must be a number from 1 on, got 'none'"),
-        ("no_graph", "cannot be loaded from 'model.onnx': the framework cannot read it"),
+        ("TARGET_DEVICE", "TPU", "parameter TARGET_DEVICE is 'TPU', OpenVINO finds here: CPU"),
+        ("PERFORMANCE_HINT", "FAST", "PERFORMANCE_HINT must be one of LATENCY, THROUGHPUT"),
+        ("NUM_STREAMS", "none", "parameter NUM_STREAMS of model 'm' must be a number from 1 on, got 'none'"),
+        ("INFERENCE_NUM_THREADS", "0", "INFERENCE_NUM_THREADS of model 'm' must be a number from 1 on, got '0'"),
     ],
 )
-def test_what_cannot_be_served_says_why(server: ServerProcess, model: str, words: str) -> None:
-    assert words in reason(server, model)
+def test_a_wrong_parameter_is_refused(tmp_path: Path, key: str, value: str, words: str) -> None:
+    assert words in refusal(add(tmp_path, "m", network()) / "model.xml", parameter(key, value))
+
+
+def test_threads_are_those_of_the_parameter(tmp_path: Path) -> None:
+    file = add(tmp_path, "m", network()) / "model.xml"
+    model = opened(file, parameter("INFERENCE_NUM_THREADS", "1"))
+    assert model.compiled.get_property("INFERENCE_NUM_THREADS") == 1
+    np.testing.assert_allclose(model.run({"x": ROWS})["y"], expected(ROWS)[0], rtol=1e-6)
 
 
 def test_a_parameter_that_does_nothing_is_named_in_the_log(server: ServerProcess) -> None:
@@ -209,9 +246,7 @@ def test_a_parameter_that_does_nothing_is_named_in_the_log(server: ServerProcess
 
 
 def test_an_answer_stays_while_others_are_made(tmp_path: Path) -> None:
-    from alipes.worker.frameworks.openvino import open_model
-
-    model = open_model(Opening("m", add(tmp_path, "m", network()) / "model.xml", {}))
+    model = opened(add(tmp_path, "m", network()) / "model.xml")
     answers = [model.run({"x": ROWS + number}) for number in range(3)]
     for number, answer in enumerate(answers):
         np.testing.assert_allclose(answer["y"], expected(ROWS + number)[0], rtol=1e-6)

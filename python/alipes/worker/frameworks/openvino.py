@@ -48,7 +48,8 @@ def open_model(opening: Opening) -> OpenvinoModel:
         LoadError: If the file cannot be read, has an element type that clients cannot send, or a parameter is wrong.
     """
     core = openvino.Core()
-    device, properties = _device(opening, core), _properties(opening)
+    device = _device(opening, core)
+    properties = _properties(opening, device)
     model = _read(opening, core)
     if opening.config.get("max_batch_size", 0) > 0:
         _open_rows(opening, model)
@@ -58,11 +59,16 @@ def open_model(opening: Opening) -> OpenvinoModel:
 
 
 class OpenvinoModel(OpenedModel):
-    """A compiled model."""
+    """A compiled model.
+
+    Attributes:
+        compiled: What OpenVINO runs.
+    """
 
     def __init__(self, compiled: Any, signature: Signature) -> None:
         """Takes the compiled model, whose inputs and outputs are in the signature's order."""
         self.signature = signature
+        self.compiled = compiled
         self._inputs = [port.name for port in signature.inputs]
         self._outputs = [port.name for port in signature.outputs]
         self._requests = _InferRequests(compiled)
@@ -108,11 +114,16 @@ def _device(opening: Opening, core: Any) -> str:
     return device
 
 
-def _properties(opening: Opening) -> dict[str, Any]:
-    """What the device is told: one stream, since an instance runs one batch at a time, and this instance's threads."""
+def _properties(opening: Opening, device: str) -> dict[str, Any]:
+    """What the device is told: one stream, since an instance runs one batch at a time, and this instance's threads.
+
+    Only processors know threads.
+    """
     hint = opening.parameter("PERFORMANCE_HINT", _HINTS[0]).upper()
     if hint not in _HINTS:
         raise opening.refuse(f"parameter PERFORMANCE_HINT must be one of {', '.join(_HINTS)}, got '{hint}'")
+    if device.partition(".")[0] != _DEVICE:
+        return {"PERFORMANCE_HINT": hint}
     properties = {
         "PERFORMANCE_HINT": hint,
         "INFERENCE_NUM_THREADS": opening.number("INFERENCE_NUM_THREADS", opening.threads),
@@ -143,9 +154,10 @@ def _read(opening: Opening, core: Any) -> Any:
         except RuntimeError as error:
             if version <= _KNOWN_VERSION:
                 raise
+            release = openvino.__version__.partition("-")[0]
             raise opening.refuse(
-                f"its format is version {version}, which openvino {openvino.__version__} does not read: update "
-                "openvino, or save the model with the installed one"
+                f"its format is version {version}, which openvino {release} does not read: update openvino, or save "
+                "the model with the installed one"
             ) from error
 
 
