@@ -183,6 +183,7 @@ def test_a_script_that_ends_without_a_stop_ends_its_server(run: Run) -> None:
     assert (script.folder / "finalized").exists()
 
 
+@pytest.mark.slow("the end of a script waits five seconds for its callables")
 def test_a_callable_that_never_returns_keeps_nobody_from_leaving(run: Run) -> None:
     script = run("""
         attachment = attach(attached("slow", slow), timeout=60, exit_timeout_secs=1).start()
