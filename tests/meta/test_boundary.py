@@ -111,3 +111,19 @@ def test_a_streaming_model_has_the_fields_of_the_data_plane(tmp_path: Path) -> N
 def test_the_data_plane_refuses_a_document_that_does_not_fit(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(change))}|invalid type"):
         _core.Server(json.dumps(config() | change))
+
+
+@pytest.mark.parametrize(
+    ("backend", "struct"),
+    [("picture", "PictureSpec"), ("top_k", "TopKSpec"), ("mean_pooling", "PoolingSpec")],
+)
+def test_a_native_step_has_the_fields_of_the_data_plane(tmp_path: Path, backend: str, struct: str) -> None:
+    folder = tmp_path / "m"
+    (folder / "1").mkdir(parents=True)
+    (folder / "config.pbtxt").write_text(f'backend: "{backend}"')
+    options = parse_flags([str(tmp_path)], {})
+    spec = prepare_version(Draft(poll_model(folder, "m", options), folder, 1, options), backend_of=backend_of).spec
+    assert set(spec["engine"]) == {"kind", *rust_fields("NativeSpec")}
+    assert set(spec["engine"]["step"]) == {"kind", *rust_fields(struct)}
+    numbers = spec["engine"]["step"].get("numbers")
+    assert numbers is None or set(numbers) == rust_fields("NumberSpec")
