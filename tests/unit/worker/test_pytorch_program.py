@@ -386,7 +386,7 @@ def test_a_gpu_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 COMPILES = shutil.which("g++") is not None
 
 
-@pytest.mark.slow("a C++ compiler is run")
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")  # PyTorch's compiler calls what it advises others not to
 @pytest.mark.skipif(not COMPILES, reason="torch.compile needs a C++ compiler")

@@ -27,14 +27,12 @@ class Arguments:
         required: How many of them it needs, from the first on.
         dictionary: Whether its one argument is a dictionary of tensors.
         unlimited: Whether it takes any number of further ones.
-        texts: Arguments that are lists of text.
     """
 
     names: tuple[str, ...]
     required: int = 0
     dictionary: bool = False
     unlimited: bool = False
-    texts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,6 @@ def _arguments(schema: Any) -> Arguments:
         names=tuple(types),
         required=needed.index(False) if False in needed else len(needed),
         dictionary=list(types.values()) == ["Dict[str, Tensor]"],
-        texts=frozenset(name for name, kind in types.items() if kind == "List[str]"),
     )
 
 

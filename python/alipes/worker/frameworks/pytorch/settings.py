@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from alipes.worker.frameworks.opened import Opening
 
 __all__ = ["Settings", "apply", "read_settings"]
+
+
+_COMPILE: Final = "TORCH_COMPILE_OPTIONAL_PARAMETERS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,6 @@ def apply(opening: Opening) -> None:
             f"it is to run on {opening.device}, and PyTorch {torch.__version__} finds no GPU here: set the kind of its "
             "instance_group to KIND_CPU, or install PyTorch with CUDA"
         )
-
-
-_COMPILE = "TORCH_COMPILE_OPTIONAL_PARAMETERS"
 
 
 def _compile(opening: Opening) -> dict[str, Any] | None:
