@@ -13,6 +13,7 @@ __all__ = [
     "FACTORY",
     "LINEAR",
     "Entries",
+    "Nested",
     "Seen",
     "Texts",
     "Two",
@@ -119,6 +120,13 @@ class Entries(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, entries: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         return {"sum": entries["a"] + entries["b"], "difference": entries["a"] - entries["b"]}
+
+
+class Nested(torch.nn.Module):  # type: ignore[misc]
+    """Arguments within arguments, one of them a number."""
+
+    def forward(self, pair: tuple[Any, Any], scale: int, *, entries: dict[str, Any]) -> dict[str, Any]:
+        return {"sum": scale * pair[0] + pair[1], "rest": entries["a"] - pair[0]}
 
 
 class Seen(torch.nn.Module):  # type: ignore[misc]

@@ -23,6 +23,7 @@ from support.torch_models import (  # noqa: E402
     FACTORY,
     LINEAR,
     Entries,
+    Nested,
     Texts,
     Two,
     add,
@@ -174,6 +175,25 @@ def test_inputs_are_arguments_by_name_number_or_order(opened: Any, save: Save, l
     answer = opened(save, BATCHED + tensors).run({right: ROWS[:, ::-1].copy(), left: ROWS})
     assert np.array_equal(answer["y"], 2 * ROWS - ROWS[:, ::-1])
     assert np.array_equal(answer["more"], (ROWS[:, ::-1] < ROWS).sum(1, keepdims=True))
+
+
+def test_shapes_that_a_program_does_not_take_are_refused_each_time(opened: Any) -> None:
+    model = opened(EXPORTED, BATCHED + X_TO_Y)
+    for rows in (ROWS, ROWS[:1], ROWS[:1], ROWS):
+        assert np.array_equal(model.run({"input": rows})["y"], expected(rows))
+        with pytest.raises(Exception, match="shape"):
+            model.run({"input": np.zeros((2, 4), "f4")})
+
+
+def test_the_tensors_of_a_program_may_nest(opened: Any) -> None:
+    one = torch.zeros(2, 3)
+    program = torch.export.export(Nested(), ((one, one + 1), 3), {"entries": {"a": one + 2}})
+    model = opened(lambda folder: torch.export.save(program, str(folder / "model.pt2")))
+    names = [port.name for port in model.signature.inputs]
+    assert [port.name for port in model.signature.outputs] == ["sum", "rest"]
+    answer = model._module(*(torch.from_numpy(ROWS + at) for at in range(len(names))))
+    assert np.array_equal(answer["sum"], 3 * ROWS + (ROWS + 1))
+    assert np.array_equal(answer["rest"], np.full((2, 3), 2, "f4"))
 
 
 def test_an_optional_input_leaves_the_default_of_its_argument(opened: Any) -> None:
@@ -390,10 +410,16 @@ COMPILES = shutil.which("g++") is not None
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")  # PyTorch's compiler calls what it advises others not to
 @pytest.mark.skipif(not COMPILES, reason="torch.compile needs a C++ compiler")
-def test_a_compiled_model_gives_the_modules_numbers(opened: Any) -> None:
-    model = opened(weights(), BATCHED + X_TO_Y + parameter("TORCH_COMPILE_OPTIONAL_PARAMETERS", "{}"))
+@pytest.mark.parametrize("save", [weights(), EXPORTED], ids=["factory", "exported"])
+def test_a_compiled_model_gives_the_modules_numbers(opened: Any, save: Save) -> None:
+    model = opened(save, BATCHED + X_TO_Y + parameter("TORCH_COMPILE_OPTIONAL_PARAMETERS", "{}"))
     for rows in (ROWS, ROWS[:1], np.tile(ROWS, (3, 1))):
         np.testing.assert_allclose(model.run({"input": rows})["y"], expected(rows), rtol=1e-6, atol=1e-6)
+
+
+def test_torchscript_is_not_compiled(opened: Any) -> None:
+    with pytest.raises(LoadError, match=r"it is TorchScript, which torch.compile does not take"):
+        opened(SCRIPT, BATCHED + LINEAR + parameter("TORCH_COMPILE_OPTIONAL_PARAMETERS", "{}"))
 
 
 def test_compilation_is_turned_off_by_its_own_parameter(opened: Any) -> None:

@@ -28,6 +28,7 @@ class OpenedFile:
         results: What it gives.
         signature: Inputs, in the order of the arguments, and outputs, where the file knows their datatypes and shapes.
         examples: What it was traced with, in the order of the arguments; empty where the file does not say.
+        weights: Tensors that were read into memory of this process alone; empty where they are views of the file.
     """
 
     module: Any
@@ -35,6 +36,7 @@ class OpenedFile:
     results: Results
     signature: Signature | None = None
     examples: tuple[Port, ...] = ()
+    weights: tuple[Any, ...] = ()
 
     def named(self, inputs: InputBinding, outputs: OutputBinding) -> Signature | None:
         """The file's signature, with the tensors called as they are bound."""

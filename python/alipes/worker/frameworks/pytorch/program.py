@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-import torch
-
 from alipes.signature import ANY, Port, Signature
 from alipes.worker.frameworks.check import v2_name
 from alipes.worker.frameworks.opened import Opening, reading
@@ -37,10 +35,6 @@ _OPEN: Final[Mapping[FileKind, Callable[[Opening], OpenedFile]]] = MappingProxyT
 )
 
 
-_SHARED: Final = frozenset({FileKind.SCRIPT, FileKind.EXPORTED})
-"""Files whose weights become views where that is asked for; those of a factory are views anyway."""
-
-
 def open_model(opening: Opening) -> TorchModel:
     """Opens a model, whatever kind of file it is.
 
@@ -61,8 +55,8 @@ def open_model(opening: Opening) -> TorchModel:
             "or export the model again"
         )
     file = _OPEN[kind](opening)
-    if settings.shares and kind in _SHARED and isinstance(file.module, torch.nn.Module) and opening.device == "cpu":
-        share_weights([*file.module.parameters(), *file.module.buffers()], opening.file)
+    if settings.shares and opening.device == "cpu":
+        share_weights(file.weights, opening.file)
     datatypes = {name: v2_name(kind) for name, kind in output_types(opening.config).items()}
     names = {"input": input_names(opening.config), "output": list(datatypes)}
     signature = file.signature
@@ -75,11 +69,18 @@ def open_model(opening: Opening) -> TorchModel:
     signature = signature if file.signature is None else file.named(inputs, outputs)
     _check_datatypes(opening, datatypes, signature)
     _check_batch(opening, signature)
-    module = file.module
     if settings.compile is not None:
-        module = torch.compile(module, **settings.compile)
+        _compile(opening, kind, file, settings.compile)
     binding = Binding(inputs, outputs, datatypes)
-    return TorchModel(module, binding, settings, device=opening.device, signature=signature)
+    return TorchModel(file.module, binding, settings, device=opening.device, signature=signature)
+
+
+def _compile(opening: Opening, kind: FileKind, file: OpenedFile, options: Mapping[str, Any]) -> None:
+    if kind in (FileKind.SCRIPT, FileKind.COMPILED):
+        raise opening.refuse(
+            f"it is {kind.value}, which torch.compile does not take: leave TORCH_COMPILE_OPTIONAL_PARAMETERS out"
+        )
+    file.module.compile(**options)
 
 
 def _found_out(opening: Opening, file: OpenedFile) -> Signature:

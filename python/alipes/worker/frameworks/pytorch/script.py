@@ -52,6 +52,7 @@ def open_script(opening: Opening) -> OpenedFile:
         script,
         arguments,
         _results(schema.returns[0].type),
+        weights=(*script.parameters(), *script.buffers()),
         examples=tuple(Port(name, *one) for name, one in zip(arguments.names, examples, strict=True)) if known else (),
     )
 
