@@ -103,7 +103,7 @@ STAGES: Sequence[Stage] = (
         480,
         ("wheel",),
     ),
-    _extra("sklearn", "models of scikit-learn, served and exported"),
+    _extra("sklearn", "models of scikit-learn, served and exported", "--extra sklearn --extra notebook"),  # with pandas
     _extra(
         "trees",
         "models of XGBoost, LightGBM and CatBoost, served",
