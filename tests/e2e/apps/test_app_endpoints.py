@@ -104,6 +104,12 @@ async def words(text: str) -> AsyncIterator[str]:
         yield word
 
 
+@alipes.model(concurrency=40)
+async def flood(n: int) -> AsyncIterator[str]:
+    for _ in range(n):
+        yield "x" * 100_000
+
+
 @alipes.model(concurrency=2)
 async def wait(forever: bool) -> str:
     try:
@@ -235,6 +241,20 @@ def test_a_client_that_leaves_cancels_its_call(server: ServerProcess, folder: Pa
             else:
                 until(lambda: answer(server, "wait", {"forever": False}) == (200, "waited"))
         until((folder / note).exists)
+
+
+def test_readers_that_are_slow_hold_up_nobody(server: ServerProcess) -> None:
+    host, port = server.http.split(":")
+    slow = [socket.create_connection((host, int(port))) for _ in range(30)]
+    body = b'{"n": 10000}'
+    for connection in slow:
+        connection.sendall(b"POST /flood HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    for connection in slow:
+        assert connection.recv(1)  # it has begun, and nobody reads on
+    status, data, _ = post(server, "flood", {"n": 3}, Accept="application/x-ndjson")
+    assert (status, len(data.splitlines())) == (200, 3)
+    for connection in slow:
+        connection.close()
 
 
 def test_a_name_that_nobody_has_is_not_found(server: ServerProcess) -> None:

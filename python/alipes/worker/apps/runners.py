@@ -146,6 +146,7 @@ class _Coroutines:
         self._plan = plan
         self._bodies = bodies
         self._free = threading.Semaphore(concurrency)
+        self._senders = ThreadPoolExecutor(concurrency, "alipes-send")  # it starts a thread when one is needed
         self._running: dict[asyncio.Task[None], InferenceResponseSender] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="alipes-coroutines", daemon=True)
@@ -172,6 +173,7 @@ class _Coroutines:
                 await asyncio.wait(others, timeout=2.0)
 
         self.run(cancel())
+        self._senders.shutdown(wait=False, cancel_futures=True)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -215,8 +217,8 @@ class _Coroutines:
         values = self._function(**ask.arguments)
         try:
             async for value in values:
-                # `send` waits for a reader that is slow: not on the loop of all the others.
-                await asyncio.to_thread(sender.send, ask.response(value))
+                # `send` waits for a reader that is slow: not on the loop of all the others, nor on a thread of theirs.
+                await self._loop.run_in_executor(self._senders, sender.send, ask.response(value))
         finally:
             await values.aclose()
 
