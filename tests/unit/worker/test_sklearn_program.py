@@ -234,6 +234,26 @@ def test_threads_are_the_instances(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert model._found.n_jobs == 1
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(EXPORTED))
+def test_what_is_known_to_export_answers_the_same(name: str) -> None:
+    skl2onnx: Any = pytest.importorskip("skl2onnx")
+    onnxruntime: Any = import_module("onnxruntime")
+    [kind] = {kind for _, kind in sklearn.utils.all_estimators() if kind.__name__ == name}
+    small = {"n_estimators": 10, "n_clusters": 3, "max_iter": 300, "random_state": 0}
+    estimator = kind()
+    estimator.set_params(**{key: value for key, value in small.items() if key in estimator.get_params()})
+    estimator.fit(ROWS, labels("number" if sklearn.base.is_regressor(estimator) else "two"))
+    made = skl2onnx.to_onnx(estimator, ROWS[:1], options={"zipmap": False} if hasattr(estimator, "classes_") else None)
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = session.run(None, {session.get_inputs()[0].name: ROWS})[0].reshape(len(ROWS))
+    expected = estimator.predict(ROWS)
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    else:
+        assert (found == expected).mean() > 0.99
+
+
 def test_what_exports_is_known_to_skl2onnx() -> None:
     known: Any = import_module("skl2onnx._supported_operators").sklearn_operator_name_map
     assert {kind.__name__ for kind in known} >= EXPORTED

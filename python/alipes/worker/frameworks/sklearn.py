@@ -30,7 +30,11 @@ EXPORTED: Final = frozenset(
         *("LinearRegression", "LogisticRegression", "Ridge", "Lasso", "ElasticNet", "GaussianNB", "KMeans"),
     }
 )
-"""Estimators whose exports to ONNX are quicker and answer the same, as the tests of both say."""
+"""Estimators whose exports to ONNX answer the same, and sooner.
+
+A test compares the answers. A row of six columns took 4 to 11 µs of a core instead of 0.07 to 7 ms, 32 rows at most a
+seventh of the time (scikit-learn 1.9, ONNX Runtime 1.31, estimators as they are made without arguments).
+"""
 
 _AROUND: Final = frozenset({"Pipeline", "StandardScaler", "MinMaxScaler", "Normalizer", "PCA"})
 """What may stand around them."""
