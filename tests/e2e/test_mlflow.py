@@ -275,6 +275,31 @@ def test_scikit_learn_takes_the_columns_of_the_signature(tmp_path: Path) -> None
     np.testing.assert_array_equal(answers["predict"].ravel(), model.predict(table))
 
 
+@pytest.mark.parametrize("kind", ["pickle", "pt2"])
+def test_pytorch_runs_its_own_files(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("alipes.worker.frameworks.pytorch.program")
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(4, 2)
+    wanted = layer(torch.from_numpy(SINGLE)).detach().numpy()
+    pytest.importorskip("mlflow.pytorch").save_model(
+        torch.jit.script(layer) if kind == "pickle" else layer,
+        tmp_path / "m",
+        signature=signature(SINGLE, wanted),
+        serialization_format=kind,
+        input_example=None if kind == "pickle" else SINGLE,
+        pip_requirements=[],
+    )
+    described = opened(tmp_path / "m").signature
+    listed = "".join(
+        f'{side} [{{ name: "{port.name}" data_type: TYPE_FP32 dims: [{", ".join(map(str, port.shape))}] }}]\n'
+        for side in ("input", "output")
+        for port in described.side(side)
+    )
+    found = opened(tmp_path / "m", listed)
+    [answer] = found.run({described.inputs[0].name: SINGLE}).values()
+    np.testing.assert_allclose(answer, wanted, rtol=1e-5)
+
+
 def test_xgboost_runs_its_own_file(tmp_path: Path) -> None:
     pytest.importorskip("alipes.worker.frameworks.xgboost")
     xgboost = pytest.importorskip("xgboost")

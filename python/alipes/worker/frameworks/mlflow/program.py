@@ -6,12 +6,13 @@ The program of a framework runs the model as if its file lay there alone, with i
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from alipes.signature import Side, Signature
 from alipes.worker.frameworks.mlflow.folder import MlflowFolder, read_folder
 from alipes.worker.loading import LoadError
 
@@ -68,8 +69,11 @@ def _sklearn(_folder: Path, flavor: Flavor) -> str:
 
 
 def _pytorch(folder: Path, flavor: Flavor) -> str:
-    """A file of TorchScript, which holds its code as text; of any other module PyTorch needs the classes."""
-    name = f"{flavor.get('model_data', 'data')}/model.pth"
+    """An exported program, or TorchScript, which holds its code as text; any other module is a pickle."""
+    data = str(flavor.get("model_data", "data"))
+    if (folder / data / "model.pt2").is_file():
+        return f"{data}/model.pt2"
+    name = f"{data}/model.pth"
     if not zipfile.is_zipfile(folder / name):
         return ""
     with zipfile.ZipFile(folder / name) as archive:
@@ -117,9 +121,12 @@ def open_model(opening: Opening) -> OpenedModel:
 
 def _run(opening: Opening, folder: MlflowFolder, name: str, program: _Program, file: str) -> OpenedModel:
     """Opens a file with the program of its framework."""
-    inner = replace(opening, file=folder.inside(opening, file))
-    if name == "sklearn":
-        inner = replace(inner, config=_with_columns(opening, folder))
+    inner, signature = replace(opening, file=folder.inside(opening, file)), folder.signature
+    if name == "sklearn" and len(folder.columns) > 1:
+        inner = replace(inner, config=_listed(opening, signature, ("input",)))
+    if file.endswith(".pth") and signature is not None:
+        signature = _numbered(signature)
+        inner = replace(inner, config=_listed(opening, signature, ("input", "output")))
     try:
         module: Any = import_module(f"alipes.worker.frameworks.{program.module}")
         found: OpenedModel = module.open_model(inner)
@@ -129,17 +136,30 @@ def _run(opening: Opening, folder: MlflowFolder, name: str, program: _Program, f
             f"with: pip install '{program.extra}'"
         ) from error
     if found.signature is None:
-        found.signature = folder.signature
+        found.signature = signature
     return found
 
 
-def _with_columns(opening: Opening, folder: MlflowFolder) -> Mapping[str, Any]:
-    """The configuration, with the named columns of the signature as inputs where it lists none."""
-    named = folder.signature is not None and len(folder.columns) > 1
-    if opening.config.get("input") or not named or folder.signature is None:
-        return opening.config
-    inputs = [{"name": port.name, "data_type": _type(port.datatype), "dims": ["1"]} for port in folder.signature.inputs]
-    return {**opening.config, "input": inputs}
+def _numbered(signature: Signature) -> Signature:
+    """A signature with the names that TorchScript's inputs and outputs have, for want of others."""
+    inputs = (replace(port, name=f"INPUT__{at}") for at, port in enumerate(signature.inputs))
+    return Signature(
+        tuple(inputs), tuple(replace(port, name=f"OUTPUT__{at}") for at, port in enumerate(signature.outputs))
+    )
+
+
+def _listed(opening: Opening, signature: Signature | None, sides: Sequence[Side]) -> Mapping[str, Any]:
+    """The configuration, with inputs or outputs of a signature where it lists none."""
+    config = dict(opening.config)
+    if signature is None or config.get("input"):
+        return config
+    begin = 1 if sides == ("input",) else 0  # a column is one element of each row; a whole signature has its rows
+    for side in sides:
+        config[side] = [
+            {"name": port.name, "data_type": _type(port.datatype), "dims": [str(size) for size in port.shape[begin:]]}
+            for port in signature.side(side)
+        ]
+    return config
 
 
 def _type(datatype: str) -> str:
