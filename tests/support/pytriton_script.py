@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
@@ -13,15 +15,40 @@ from support.ports import free_ports
 from support.pytriton_facts import OURS
 from support.waiting import TIMEOUT_S
 
-__all__ = ["EXAMPLES", "ServingScript", "run_client"]
+__all__ = ["EXAMPLES", "PRINTED", "ServingScript", "run_client"]
 
 EXAMPLES: Final = Path(__file__).parents[1] / "scripts" / "pytriton" / "examples"
+
+
+_PARAMETERS: Final = [
+    [["header1", "value"], ["header_2", "7"], ["number", 5], ["text", "t"], ["truth", True]],
+    ["said", "x"],
+]
+
+PRINTED: Final = {
+    "add_sub": "[[4.0, 6.0], [12.0, 18.0], [4.5, 6.25], [12.5, 18.25]]",
+    "identity": "the same",
+    "linear": "Seen [4]",
+    "multi_layer": "(4, 6)",
+    "several_models": "[7.0, 3.0, 21.0, 8.0, 7.0, 7.0]",
+    "headers_and_parameters": f"{json.dumps(_PARAMETERS)} 5",
+    "streams": "[[0, 1, 2], [[[0], [0]], [[1], [1]]], [0, 1, 2], [[[0], [0]], [[1], [1]]], 3, True, [], [0, 1, 2]]",
+}
+"""What the client's script of each example prints; it compares arrays itself."""
 
 
 class ServingScript:
     """A process that runs a script. A context manager; what is left of it is ended."""
 
-    def __init__(self, script: Path, folder: Path, **environment: str) -> None:
+    def __init__(
+        self,
+        script: Path,
+        folder: Path,
+        *,
+        python: str = sys.executable,
+        way: tuple[str, ...] = OURS,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Starts it, with ports that are free and PyTriton's home in a folder.
 
         Attributes:
@@ -34,13 +61,13 @@ class ServingScript:
         ports = {"HTTP": http, "GRPC": grpc, "METRICS": metrics}
         settings = {f"PYTRITON_TRITON_CONFIG_{name}_PORT": str(port) for name, port in ports.items()}
         self.process = subprocess.Popen(
-            [sys.executable, *OURS, str(script)],
+            [python, *way, str(script)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             cwd=folder,
-            env={**os.environ, "PYTRITON_HOME": str(self.home), **settings, **environment},
+            env={**os.environ, "PYTRITON_HOME": str(self.home), **settings, **(environment or {})},
             start_new_session=True,
         )
 
@@ -65,9 +92,9 @@ class ServingScript:
         return output
 
 
-def run_client(script: Path, url: str, *arguments: str) -> str:
-    """What a client's script prints."""
-    command = [sys.executable, "-W", "error", *OURS, str(script), url, *arguments]
+def run_client(script: Path, url: str, *, python: str = sys.executable, way: tuple[str, ...] = OURS) -> str:
+    """What a client's script prints; ours gives no warning."""
+    command = [python, "-W", "error" if way else "ignore", *way, str(script), url]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()

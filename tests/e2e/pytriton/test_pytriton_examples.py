@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from support.pytriton_script import EXAMPLES, ServingScript, run_client
+from support.pytriton_script import EXAMPLES, PRINTED, ServingScript, run_client
 
 pytestmark = pytest.mark.timeout(120)
 
-SAID = [[["header1", "value"], ["header_2", "7"], ["number", 5], ["text", "t"], ["truth", True]], ["said", "x"]]
-
-# What the client's script prints; it compares arrays itself.
-PRINTED = {
-    "add_sub": "[[4.0, 6.0], [12.0, 18.0], [4.5, 6.25], [12.5, 18.25]]",
-    "identity": "the same",
-    "linear": "Seen [4]",
-    "multi_layer": "(4, 6)",
-    "several_models": "[7.0, 3.0, 21.0, 8.0, 7.0, 7.0]",
-    "headers_and_parameters": f"{json.dumps(SAID)} 5",
-    "streams": "[[0, 1, 2], [[[0], [0]], [[1], [1]]], [0, 1, 2], [[[0], [0]], [[1], [1]]], 3, True, [], [0, 1, 2]]",
-}
 BOTH = {"add_sub", "identity", "headers_and_parameters", "several_models"}
 CASES = [*((name, "grpc") for name in PRINTED), *((name, "http") for name in sorted(BOTH))]
 

@@ -12,8 +12,8 @@ config = TritonConfig(http_header_forward_pattern="header[_0-9].*", grpc_header_
 def infer(requests):
     answers = []
     for request in requests:
-        said = {name: value for name, value in request.parameters.items() if not name.startswith("triton_")}
-        text = json.dumps([sorted(said.items()), request.requested_output_names])
+        parameters = {name: value for name, value in request.parameters.items() if not name.startswith("triton_")}
+        text = json.dumps([sorted(parameters.items()), sorted(request.requested_output_names)])
         rows = len(request["x"])
         answers.append({"said": np.array([[text.encode()]] * rows), "x": request["x"]})
     return answers
