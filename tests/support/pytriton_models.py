@@ -28,7 +28,7 @@ class TritonPythonModel:
         return [answer(y=given(request, "x")) for request in requests]
 """
 
-_SAID = """
+_PARAMETERS = """
 class TritonPythonModel:
     def execute(self, requests):
         answers = []
@@ -79,8 +79,8 @@ instance_group { kind: KIND_CPU count: 2 }
 """
 
 
-def write_models(repository: Path) -> None:
-    """Writes them."""
+def write_models(repository: Path, *wanted: str) -> None:
+    """Writes them all, or some."""
     rows = "max_batch_size: 8\n"
     decoupled = rows + "model_transaction_policy { decoupled: true }\n"
     signature = "a: FP32[2], b: FP32[2], c: ?FP32[1] -> add: FP32[2], sub: FP32[2]"
@@ -89,9 +89,10 @@ def write_models(repository: Path) -> None:
         ("queued", _ECHO, "x: FP32[1] -> y: FP32[1]", rows + _POLICY),
         ("flat", _ECHO, "x: INT32[-1] -> y: INT32[-1]", ""),
         ("bytes", _ECHO, "x: STRING[-1] -> y: STRING[-1]", rows),
-        ("said", _SAID, "x: FP32[1] -> y: STRING[1]", rows),
+        ("said", _PARAMETERS, "x: FP32[1] -> y: STRING[1]", rows),
         ("fails", _FAILS, "x: FP32[1] -> y: FP32[1]", rows),
         ("slow", _SLOW, "x: FP32[1] -> y: FP32[1]", rows),
         ("counts", _COUNTS, "n: INT32[1] -> i: INT32[1]", decoupled),
     ):
-        add_python_model(repository, name, source, signature=ports, config=config)
+        if not wanted or name in wanted:
+            add_python_model(repository, name, source, signature=ports, config=config)

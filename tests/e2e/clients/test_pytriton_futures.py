@@ -50,7 +50,7 @@ def held(serve: Serve, repository: Path, notes: Notes) -> str:
 
 @pytest.fixture
 def counts(serve: Serve, repository: Path) -> str:
-    write_models(repository)
+    write_models(repository, "counts", "said")
     return f"grpc://{serve(repository).grpc}"
 
 
@@ -74,7 +74,7 @@ def test_a_full_queue_refuses_a_call_or_lets_it_wait(held: str, notes: Notes) ->
         notes.write("go on")
 
 
-def test_closing_answers_what_was_asked(held: str, notes: Notes) -> None:
+def test_closing_answers_calls_before_it(held: str, notes: Notes) -> None:
     client = FuturesModelClient(held, "held", max_workers=2)
     futures = [client.infer_sample(number * ONE) for number in range(5)]
     notes.read("begun")
@@ -87,7 +87,7 @@ def test_closing_answers_what_was_asked(held: str, notes: Notes) -> None:
     client.close()
 
 
-def test_a_future_that_is_cancelled_is_not_asked_for(held: str, notes: Notes) -> None:
+def test_a_future_that_is_cancelled_is_not_sent(held: str, notes: Notes) -> None:
     with FuturesModelClient(held, "held", max_workers=1) as client:
         first, second = client.infer_sample(ONE), client.infer_sample(ONE)
         notes.read("begun")

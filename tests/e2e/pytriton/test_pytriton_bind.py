@@ -192,7 +192,7 @@ def test_a_type_that_cannot_be_sent_is_refused(triton: Triton) -> None:
         triton.bind("m", double, inputs=[Tensor((1,), np.complex64)], outputs=[Tensor(**VALUE)], config=ModelConfig())
 
 
-def test_a_name_is_taken_once(triton: Triton) -> None:
+def test_a_name_is_for_one_model(triton: Triton) -> None:
     bind(triton, double, "Taken")
     with pytest.raises(PyTritonInvalidOperationError, match=r"^Cannot add model with the same name twice.$"):
         bind(triton, double, "taken")

@@ -68,7 +68,7 @@ def test_models_come_and_go_with_the_script(server: ServerProcess, home: Path) -
             assert [float(answer.result()["y"][0]) for answer in answers] == [2 * number for number in range(20)]
     assert list(home.iterdir()) == []
     with Client(url) as client:
-        assert client.is_ready()
+        until(client.is_ready)
         assert [entry.name for entry in client.models() if entry.state == "READY"] == []
 
 
@@ -137,7 +137,7 @@ def test_a_server_that_does_not_load_by_name_says_so(serve: Serve, repository: P
 def test_nobody_connects_without_the_key(server: ServerProcess) -> None:
     with RemoteTriton(address(server)) as triton:
         bind(triton, double)
-        socket = triton._offices["m"].address["socket"]
+        socket = triton._listeners["m"].address["socket"]
         with pytest.raises(AuthenticationError):
             Connect(socket, "AF_UNIX", authkey=b"guessed")
         assert ask(address(server)) == 2

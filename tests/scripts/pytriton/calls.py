@@ -86,11 +86,11 @@ def sync(scheme, url):
     if scheme == "http":
         fact(
             f"{scheme}: from another",
-            lambda: ModelClient.from_existing_client(asked(client("add_sub"))).infer_sample(A, B),
+            lambda: ModelClient.from_existing_client(inferred(client("add_sub"))).infer_sample(A, B),
         )
 
 
-def asked(client):
+def inferred(client):
     """The client, which knows its model."""
     client.infer_sample(A, B)
     return client

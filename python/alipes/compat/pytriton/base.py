@@ -108,7 +108,7 @@ class TritonBase:
             if model.key in self._models:
                 raise PyTritonInvalidOperationError("Cannot add model with the same name twice.")
             if self._connected:
-                self._bring(model)
+                self._load(model)
             self._models[model.key] = model
 
     def connect(self) -> None:
@@ -120,10 +120,10 @@ class TritonBase:
         with self._changed:
             if self._connected:
                 return
-            self._reach()
+            self._open_server()
             self._stopped = False
             for model in self._models.values():
-                self._bring(model)
+                self._load(model)
             self._connected = True
         _LOG.info("Press Ctrl-C, or type `kill -SIGINT %d`, to stop.", os.getpid())
 
@@ -156,7 +156,7 @@ class TritonBase:
             self._stopped, self._connected = True, False
         atexit.unregister(self.stop)
         try:
-            self._leave()
+            self._close_server()
         finally:
             self._models.clear()
             self._workspace.clean()
@@ -172,19 +172,19 @@ class TritonBase:
         """Whether the models were brought to the server."""
         return self._connected
 
-    def _give_up(self, error: PyTritonUnrecoverableError) -> None:
+    def _stop_after(self, error: PyTritonUnrecoverableError) -> None:
         """Stop, once the failed request is answered: an inference function cannot go on."""
         _LOG.error("Unrecoverable error of an inference callable; the server stops: %s", error)
         threading.Thread(target=self.stop, name="alipes-pytriton-stop").start()
 
-    def _bring(self, model: BoundModel) -> None:
+    def _load(self, model: BoundModel) -> None:
         """Warm a model up, and bring it to the server."""
         model.warm_up()
         self._attach(model)
         _LOG.info("Model %s is served: POST %s/v2/models/%s/infer", model.model_name, self._url, model.model_name)
 
     @abstractmethod
-    def _reach(self) -> None:
+    def _open_server(self) -> None:
         """Have a server that answers."""
 
     @abstractmethod
@@ -196,5 +196,5 @@ class TritonBase:
         """Whether the server answers."""
 
     @abstractmethod
-    def _leave(self) -> None:
+    def _close_server(self) -> None:
         """Take the models from the server, and end it where it is ours."""

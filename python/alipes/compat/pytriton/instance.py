@@ -39,7 +39,7 @@ class FunctionCalls:
         function: Callable[[list[Request]], Any],
         config: TritonModelConfig,
         strict: bool,
-        give_up: Callable[[PyTritonUnrecoverableError], None],
+        stop_after: Callable[[PyTritonUnrecoverableError], None],
     ) -> None:
         """Takes a bound function.
 
@@ -47,13 +47,13 @@ class FunctionCalls:
             function: Takes a list of requests.
             config: The model's configuration.
             strict: Whether outputs are compared with the declaration.
-            give_up: Called where the function says that it cannot go on.
+            stop_after: Called where the function says that it cannot go on.
         """
         self._function = function
         self._inputs = [spec.name for spec in config.inputs or ()]
         self._outputs = {spec.name: _sent_type(spec.dtype) for spec in config.outputs or ()}
         self._validator = TritonResultsValidator(config, strict)
-        self._give_up = give_up
+        self._stop_after = stop_after
         self.config = config
 
     def request(self, arrays: Mapping[str, Array], parameters: str, wanted: Collection[str]) -> Request:
@@ -71,28 +71,28 @@ class FunctionCalls:
             requested_output_names=[name for name in self._outputs if name in wanted] or list(self._outputs),
         )
 
-    def start(self, asks: list[Request]) -> Any:
+    def start(self, unpacked: list[Request]) -> Any:
         """What the function returns, perhaps an iterator or something to await."""
-        with self.noticing():
-            return self._function(asks)
+        with self.reporting():
+            return self._function(unpacked)
 
-    def outputs(self, asks: Sequence[Request], results: Any) -> list[dict[str, Array]]:
+    def outputs(self, unpacked: Sequence[Request], results: Any) -> list[dict[str, Array]]:
         """The outputs that each request asks for, as they are sent.
 
         Raises:
             ValueError: If they do not fit the requests or, where that is wanted, the declaration.
         """
-        self._validator.validate_responses(asks, results)
+        self._validator.validate_responses(unpacked, results)
         return [
             {name: _typed(value, self._outputs[name]) for name, value in result.items() if name in wanted}
-            for wanted, result in zip((ask.requested_output_names or () for ask in asks), results, strict=True)
+            for wanted, result in zip((one.requested_output_names or () for one in unpacked), results, strict=True)
         ]
 
-    async def results(self, asks: list[Request]) -> AsyncIterator[list[dict[str, Array]]]:
+    async def results(self, unpacked: list[Request]) -> AsyncIterator[list[dict[str, Array]]]:
         """The outputs of each result of the function, one after the other; others go on between two of them."""
-        with self.noticing():
-            async for results in _results(self._function(asks)):
-                yield self.outputs(asks, results)
+        with self.reporting():
+            async for results in _results(self._function(unpacked)):
+                yield self.outputs(unpacked, results)
 
     def only(self, results: list[Any]) -> Any:
         """The only one of several results.
@@ -105,12 +105,12 @@ class FunctionCalls:
         return results[0]
 
     @contextmanager
-    def noticing(self) -> Iterator[None]:
+    def reporting(self) -> Iterator[None]:
         """Notices where the function says that it cannot go on."""
         try:
             yield
         except PyTritonUnrecoverableError as error:
-            self._give_up(error)
+            self._stop_after(error)
             raise
 
 
@@ -123,31 +123,31 @@ class FunctionInstance:
 
     def execute(self, requests: list[InferenceRequest]) -> Any:
         """The responses to requests, or a coroutine for them."""
-        asks = [self._request(request) for request in requests]
+        unpacked = [self._request(request) for request in requests]
         if self._calls.config.decoupled:
-            return self._stream(requests, asks)
-        returned = self._calls.start(asks)
+            return self._stream(requests, unpacked)
+        returned = self._calls.start(unpacked)
         if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
-            return self._await(asks, returned)
-        with self._calls.noticing():
+            return self._await(unpacked, returned)
+        with self._calls.reporting():
             return self._responses(
-                asks, self._calls.only(list(returned)) if inspect.isgenerator(returned) else returned
+                unpacked, self._calls.only(list(returned)) if inspect.isgenerator(returned) else returned
             )
 
     def _request(self, request: InferenceRequest) -> Request:
         arrays = {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
         return self._calls.request(arrays, request.parameters(), request.requested_output_names())
 
-    async def _await(self, asks: Sequence[Request], returned: Any) -> list[InferenceResponse]:
-        with self._calls.noticing():
+    async def _await(self, unpacked: Sequence[Request], returned: Any) -> list[InferenceResponse]:
+        with self._calls.reporting():
             if inspect.isasyncgen(returned):
-                return self._responses(asks, self._calls.only([result async for result in returned]))
-            return self._responses(asks, await returned)
+                return self._responses(unpacked, self._calls.only([result async for result in returned]))
+            return self._responses(unpacked, await returned)
 
-    async def _stream(self, requests: Sequence[InferenceRequest], asks: list[Request]) -> None:
+    async def _stream(self, requests: Sequence[InferenceRequest], unpacked: list[Request]) -> None:
         """Sends the responses of a decoupled model as they come."""
         senders = [request.get_response_sender() for request in requests]
-        async for outputs in self._calls.results(asks):
+        async for outputs in self._calls.results(unpacked):
             for sender, one in zip(senders, outputs, strict=True):
                 sender.send(_response(one))
             if all(sender.is_cancelled() for sender in senders):
@@ -155,8 +155,8 @@ class FunctionInstance:
         for sender in senders:
             sender.send(flags=_LAST)
 
-    def _responses(self, asks: Sequence[Request], results: Any) -> list[InferenceResponse]:
-        return [_response(outputs) for outputs in self._calls.outputs(asks, results)]
+    def _responses(self, unpacked: Sequence[Request], results: Any) -> list[InferenceResponse]:
+        return [_response(outputs) for outputs in self._calls.outputs(unpacked, results)]
 
 
 def _response(outputs: Mapping[str, Array]) -> InferenceResponse:

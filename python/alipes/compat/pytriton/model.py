@@ -96,9 +96,9 @@ class BoundModel:
         """By what a server tells its models apart: the name, small letters or large, and the version."""
         return self.model_name.lower(), self.model_version
 
-    def calls(self, give_up: Callable[[PyTritonUnrecoverableError], None]) -> list[FunctionCalls]:
-        """The calls of each of its functions; `give_up` is called where one of them says that it cannot go on."""
-        return [FunctionCalls(function, self.config, self._strict, give_up) for function in self.infer_functions]
+    def calls(self, stop_after: Callable[[PyTritonUnrecoverableError], None]) -> list[FunctionCalls]:
+        """The calls of each of its functions; `stop_after` is called where one of them says that it cannot go on."""
+        return [FunctionCalls(function, self.config, self._strict, stop_after) for function in self.infer_functions]
 
     def warm_up(self) -> None:
         """Call each function with the warm-up requests. One that fails is logged: the model may serve all the same."""

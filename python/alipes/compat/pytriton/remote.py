@@ -70,45 +70,45 @@ class RemoteTriton(TritonBase):
         headers = None if access_token is None else create_auth_headers(access_token, where.scheme)
         limit_s = DEFAULT_TRITON_STARTUP_TIMEOUT_S
         self._client = PlainSyncClient(self._url, timeout_s=limit_s, retry=not_repeated(), headers=headers)
-        self._offices: dict[str, _Office] = {}
+        self._listeners: dict[str, _StandInListener] = {}
 
     def __enter__(self) -> Self:
         """Connects."""
         super().__enter__()
         return self
 
-    def _reach(self) -> None:
+    def _open_server(self) -> None:
         try:
             wait_for_server_ready(self._client, DEFAULT_TRITON_STARTUP_TIMEOUT_S)
         except PyTritonClientTimeoutError as error:
             raise TimeoutError("Triton Inference Server is not ready after timeout.") from error
 
     def _attach(self, model: BoundModel) -> None:
-        office = _Office(self._workspace.path, f"{len(self._offices)}.sock", model.calls(self._give_up))
+        listener = _StandInListener(self._workspace.path, f"{len(self._listeners)}.sock", model.calls(self._stop_after))
         files = {
             f"{model.model_version}/model.py": SOURCE.encode(),
-            f"{model.model_version}/{ADDRESS_FILE}": json.dumps(office.address).encode(),
+            f"{model.model_version}/{ADDRESS_FILE}": json.dumps(listener.address).encode(),
         }
         try:
             self._client.load(model.model_name, config=json.dumps(model.document), files=files)
         except BaseException:
-            office.close()
+            listener.close()
             raise
-        self._offices[model.model_name] = office
+        self._listeners[model.model_name] = listener
 
     def _is_reachable(self) -> bool:
         return self._client.is_live(timeout_s=CREATE_TRITON_CLIENT_TIMEOUT_S)
 
-    def _leave(self) -> None:
-        offices, self._offices = self._offices, {}
-        for name, office in offices.items():
+    def _close_server(self) -> None:
+        listeners, self._listeners = self._listeners, {}
+        for name, listener in listeners.items():
             with suppress(AlipesError):  # the server may have gone before
                 self._client.unload(name)
-            office.close()
+            listener.close()
         self._client.close()
 
 
-class _Office:
+class _StandInListener:
     """Where the stand-ins of one model connect: each is served by a thread, with the function of its instance."""
 
     def __init__(self, folder: Path, name: str, functions: Sequence[FunctionCalls]) -> None:
@@ -167,11 +167,11 @@ class _Office:
             calls = self._functions[number % len(self._functions)]
             while True:
                 document, inputs = relay.receive(connection)
-                asks = [
+                unpacked = [
                     calls.request(arrays, one["parameters"], one["wanted"])
                     for arrays, one in zip(inputs, document["requests"], strict=True)
                 ]
-                for message in _messages(loop, calls, asks):
+                for message in _messages(loop, calls, unpacked):
                     relay.send(connection, *message)
         except (EOFError, OSError):
             return  # the stand-in is gone: its model was unloaded, or its server has ended
@@ -184,10 +184,10 @@ class _Office:
 
 
 def _messages(
-    loop: asyncio.AbstractEventLoop, calls: FunctionCalls, asks: list[Request]
+    loop: asyncio.AbstractEventLoop, calls: FunctionCalls, unpacked: list[Request]
 ) -> Iterator[tuple[dict[str, Any], Sequence[relay.Arrays]]]:
     """What a function makes of requests, as it comes, as messages to the stand-in."""
-    results = calls.results(asks)
+    results = calls.results(unpacked)
     try:
         if calls.config.decoupled:
             while (outputs := loop.run_until_complete(anext(results, None))) is not None:

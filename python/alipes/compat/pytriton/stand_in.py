@@ -38,13 +38,13 @@ class TritonPythonModel:
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse] | None:
         """Has the script answer the requests."""
-        asks = [
+        unpacked = [
             {"parameters": request.parameters(), "wanted": sorted(request.requested_output_names())}
             for request in requests
         ]
         inputs = [{tensor.name(): tensor.as_numpy() for tensor in request.inputs()} for request in requests]
         try:
-            relay.send(self._script, {"requests": asks}, inputs)
+            relay.send(self._script, {"requests": unpacked}, inputs)
             if not self._decoupled:
                 return self._answers(len(requests))
             self._stream(requests)

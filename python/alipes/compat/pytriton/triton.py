@@ -83,21 +83,21 @@ class Triton(TritonBase):
         """The token of the restricted verbs; None where none is restricted."""
         return self._security_config.access_token
 
-    def _reach(self) -> None:
+    def _open_server(self) -> None:
         if self._attachment is None or not self._attachment.is_running:
             self._attachment = Attachment(guard=self._guard(), **self._config.flags())
             self._attachment.start()
 
     def _attach(self, model: BoundModel) -> None:
         assert self._attachment is not None
-        instances = [FunctionInstance(calls) for calls in model.calls(self._give_up)]
+        instances = [FunctionInstance(calls) for calls in model.calls(self._stop_after)]
         document = {name: value for name, value in model.document.items() if name not in ("name", "backend")}
         self._attachment.add(AttachedModel(model.model_name, document, instances, version=model.model_version))
 
     def _is_reachable(self) -> bool:
         return self._attachment is not None and self._attachment.is_running
 
-    def _leave(self) -> None:
+    def _close_server(self) -> None:
         attachment, self._attachment = self._attachment, None
         if attachment is not None:
             attachment.stop()
