@@ -1,7 +1,7 @@
-"""Records what the Python wheel of `tokenizers` makes of some texts: `pip install tokenizers==0.22.2`, then run it here.
+"""Records what the Python wheel of `tokenizers` makes of some texts.
 
-Writes three small tokenizers, one of each usual kind, and `expected.json` with their tokens. The crate has to give the
-same.
+Install the release that the crate is built with, `pip install tokenizers==0.23.2`, and run it. It writes three small
+tokenizers, one of each usual kind, and `expected.json` with their tokens. The crate has to give the same.
 """
 
 from __future__ import annotations
@@ -42,11 +42,14 @@ TEXTS = [
 
 
 def wordpiece() -> Tokenizer:
+    """A tokenizer as of BERT."""
     made = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
     made.normalizer = normalizers.BertNormalizer()
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    made.train_from_iterator(SENTENCES, trainers.WordPieceTrainer(vocab_size=300, special_tokens=special, show_progress=False))
+    made.train_from_iterator(
+        SENTENCES, trainers.WordPieceTrainer(vocab_size=300, special_tokens=special, show_progress=False)
+    )
     made.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -57,16 +60,20 @@ def wordpiece() -> Tokenizer:
 
 
 def bytes_bpe() -> Tokenizer:
+    """A tokenizer as of GPT-2."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"], show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"], show_progress=False
+    )
     made.train_from_iterator(SENTENCES, trainer)
     made.decoder = decoders.ByteLevel()
     return made
 
 
 def unigram() -> Tokenizer:
+    """A tokenizer as SentencePiece makes them."""
     made = Tokenizer(models.Unigram())
     made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     made.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -81,12 +88,14 @@ def unigram() -> Tokenizer:
 
 
 def recorded(tokenizer: Tokenizer, text: str, pair: str | None) -> dict[str, object]:
+    """The tokens of a text or a pair, and the text that they become again."""
     found = tokenizer.encode(text, pair)
     row = {"ids": found.ids, "types": found.type_ids, "mask": found.attention_mask}
     return {"text": text, "pair": pair, **row, "decoded": tokenizer.decode(found.ids)}
 
 
 def main() -> None:
+    """Writes the files."""
     expected = {}
     for name, make in (("wordpiece", wordpiece), ("bytes_bpe", bytes_bpe), ("unigram", unigram)):
         tokenizer = make()
