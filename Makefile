@@ -142,6 +142,7 @@ clients: tools
 docs: dev
 	@$(DEV)/python -m alipes.config.reference
 	@$(DEV)/python tools/limits-page
+	@$(DEV)/python tools/backends-page
 	@"$(PYTHON)" tools/gate table
 
 site: tools

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc_client
 from alipes import Client, InferError
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from support.models import add_model
 from support.server import ServerProcess
 from tritonclient.utils import InferenceServerException
@@ -23,6 +23,8 @@ Serve = Callable[..., ServerProcess]
 
 VECTORS = Path(__file__).parents[3] / "crates" / "steps" / "vectors" / "text"
 RECORDED = json.loads((VECTORS / "expected.json").read_text(encoding="utf-8"))
+
+VECTORS_OF_TOKENS = np.stack([np.arange(300.0), np.arange(300.0) ** 2], axis=1).astype(np.float32)
 
 ENSEMBLE = """
 platform: "ensemble"
@@ -38,6 +40,31 @@ ensemble_scheduling { step [
   { model_name: "join" model_version: -1 input_map { key: "ids" value: "kept" }
     output_map { key: "text" value: "back" } }
 ] }
+"""
+
+POOLED = """
+platform: "ensemble"
+max_batch_size: 8
+input { name: "text" data_type: TYPE_STRING dims: [ 1 ] }
+output { name: "meaning" data_type: TYPE_FP32 dims: [ 2 ] }
+ensemble_scheduling { step [
+  { model_name: "wordpiece" model_version: -1 input_map { key: "text" value: "text" }
+    output_map { key: "input_ids" value: "ids" } output_map { key: "attention_mask" value: "mask" } },
+  { model_name: "embed" model_version: -1 input_map { key: "ids" value: "ids" }
+    output_map { key: "vectors" value: "vectors" } },
+  { model_name: "mean" model_version: -1
+    input_map { key: "vectors" value: "vectors" } input_map { key: "attention_mask" value: "mask" }
+    output_map { key: "vector" value: "meaning" } }
+] }
+"""
+
+MEAN = """
+backend: "mean_pooling"
+max_batch_size: 8
+input [
+  { name: "vectors" data_type: TYPE_FP32 dims: [ -1, 2 ] },
+  { name: "attention_mask" data_type: TYPE_INT64 dims: [ -1 ] }
+]
 """
 
 PAIRS = """
@@ -68,6 +95,18 @@ def product() -> Any:
     return model
 
 
+def embedding() -> Any:
+    """A network that has a vector for each token: its number, and the square of that."""
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "tokens"])
+    vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", "tokens", 2])
+    table = numpy_helper.from_array(VECTORS_OF_TOKENS, "table")
+    look = helper.make_node("Gather", ["table", "ids"], ["vectors"], axis=0)
+    graph = helper.make_graph([look], "embed", [ids], [vectors], [table])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model
+
+
 def add_step(repository: Path, name: str, config: str = "", kind: str = "wordpiece") -> None:
     version = repository / name / "1"
     version.mkdir(parents=True)
@@ -88,6 +127,10 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ser
     add_model(repository, "masked", product(), config="max_batch_size: 8 dynamic_batching { }")
     (repository / "through" / "1").mkdir(parents=True)
     (repository / "through" / "config.pbtxt").write_text(ENSEMBLE)
+    add_model(repository, "embed", embedding(), config="max_batch_size: 8")
+    for name, config in (("mean", MEAN), ("pooled", POOLED)):
+        (repository / name / "1").mkdir(parents=True)
+        (repository / name / "config.pbtxt").write_text(config)
     (repository / "damaged" / "1").mkdir(parents=True)
     (repository / "damaged" / "1" / "tokenizer.json").write_text('{"model": {}}')
     return serve_module(repository, "--exit-on-error=false")
@@ -133,6 +176,14 @@ def test_rows_are_filled_up_to_a_length(client: Client) -> None:
 def test_texts_come_back_through_a_network(client: Client) -> None:
     found = client.infer("through", {"text": texts("How do I stop a server?", "where is the station")})["back"]
     assert found.tolist() == [[b"how do i stop a server?"], [b"where is the station"]]
+
+
+def test_tokens_that_fill_up_do_not_count_in_the_mean(client: Client) -> None:
+    rows = [RECORDED["wordpiece"][0], RECORDED["wordpiece"][1]]
+    found = client.infer("pooled", {"text": texts(*(row["text"] for row in rows))})["meaning"]
+    wanted = [VECTORS_OF_TOKENS[row["ids"]].mean(axis=0) for row in rows]
+    assert len({len(row["ids"]) for row in rows}) == 2
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_the_same_over_grpc(server: ServerProcess) -> None:
