@@ -64,11 +64,11 @@ STAGES: Sequence[Stage] = (
         "wheel",
         "the extension builds, and the wheel installs",
         f"tools/build-wheel $WHEEL && {ENVIRONMENT} .venv-$VERSION --group test --wheel $WHEELS",
-        600,
+        900,
         ("tools",),
         TESTED,
     ),
-    Stage("clippy", "Rust's lints", "tools/lint clippy", 420, ("tools",), CHECKED),
+    Stage("clippy", "Rust's lints", "tools/lint clippy", 600, ("tools",), CHECKED),
     Stage(
         "documentation", "Rust's documentation builds, and its links lead somewhere", "tools/lint docs", 300, ("tools",)
     ),
@@ -79,12 +79,12 @@ STAGES: Sequence[Stage] = (
         120,
         ("tools",),
     ),
-    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 900, ("wheel",), TESTED),
+    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 1200, ("wheel",), TESTED),
     Stage(
         "python",
         "units, protocol, recorded exchanges, end to end, every page",
         f'{MAIN} python {PYTEST} -n $PROCESSES -m "$EXTENT and not alone"',
-        900,
+        1200,
         ("wheel",),
         TESTED,
     ),
@@ -103,28 +103,31 @@ STAGES: Sequence[Stage] = (
         480,
         ("wheel",),
     ),
-    _extra("sklearn", "models of scikit-learn, served and exported", "--extra sklearn --extra notebook"),  # with pandas
+    _extra(
+        "sklearn", "models of scikit-learn, served and exported", "--extra sklearn --extra notebook", 600
+    ),  # with pandas
     _extra(
         "trees",
         "models of XGBoost, LightGBM and CatBoost, served",
         "--extra xgboost --extra lightgbm --extra catboost",
+        600,
     ),
     _extra("examples", "the folder `examples`"),
     _extra("plots", "pictures of records and streams"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
-    _extra("keras", "exports of Keras models; SavedModels and Keras files served"),
+    _extra("keras", "exports of Keras models; SavedModels and Keras files served", budget_s=600),
     _extra("openvino", "OpenVINO's models served"),
     _extra(
         "mlflow",
         "MLflow's folders served by the frameworks that they name",
-        "--extra mlflow --extra sklearn --extra keras",
-        600,
+        "--extra mlflow --extra sklearn --extra keras --extra xgboost --extra lightgbm --extra torch --torch",
+        900,
     ),
     _extra(
         "torch",
         "models of PyTorch, served and exported, and the pages about them",
         "--extra torch --extra notebook --extra examples --extra plots --group buckets --torch",
-        600,
+        900,
     ),
     Stage(
         "ways pool",
