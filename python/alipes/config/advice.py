@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from alipes.config.model_files import SERVED_FILES, USUAL_FILES
+
 __all__ = ["EXPORT_PAGE", "TO_EXPORT", "file_kind", "holds_file", "model_advice"]
 
 EXPORT_PAGE: Final = "docs/how-to/export-models.md"
@@ -28,41 +30,6 @@ TO_EXPORT: Final = {
     ".safetensors": "a file of weights",
 }
 """Files of models that are served once they were exported, by how their names end."""
-
-_FILES: Final = frozenset(
-    {
-        "model.cbm",
-        "model.joblib",
-        "model.json",
-        "model.keras",
-        "model.onnx",
-        "model.pkl",
-        "model.pt",
-        "model.pt2",
-        "model.py",
-        "model.savedmodel",
-        "model.skops",
-        "model.txt",
-        "model.ubj",
-        "model.xml",
-        "saved_model.pb",
-    }
-)
-"""What model files are called that are served as they are."""
-
-_SUFFIXES: Final = {
-    ".onnx": ("model.onnx", "onnxruntime"),
-    ".py": ("model.py", "python"),
-    ".ubj": ("model.ubj", "xgboost"),
-    ".cbm": ("model.cbm", "catboost"),
-    ".skops": ("model.skops", "sklearn"),
-    ".pt": ("model.pt", "pytorch"),
-    ".pth": ("model.pt", "pytorch"),
-    ".pt2": ("model.pt2", "pytorch"),
-    ".xml": ("model.xml", "openvino"),
-    ".keras": ("model.keras", "tensorflow"),
-}
-"""What such a file is to be called, and which backend serves it, by how its name ends."""
 
 _SAVED_FOLDER: Final = "model.savedmodel"
 _SAVED_MODEL: Final = "saved_model.pb"
@@ -116,7 +83,7 @@ def holds_file(folder: Path) -> bool:
     """Whether a model's file lies in a folder, whatever the folder is called; not where it cannot be read."""
     try:
         folders, files = _contents(folder)
-        ours = any(name.startswith("model.") or name.endswith(tuple(_SUFFIXES)) for name in files)
+        ours = any(name.startswith("model.") or name.endswith(tuple(USUAL_FILES)) for name in files)
         return ours or any(file_kind(folder / name) for name in (*files, *folders))
     except OSError:
         return False
@@ -128,15 +95,15 @@ def _in_version(folder: Path, called: str, config: str) -> str:
     expected = _named(_FILENAME, config)
     if expected and not _PLAIN.fullmatch(expected):
         return ""  # the error is about the name itself
-    if expected in names or (not expected and any(name in _FILES for name in names)):
+    if expected in names or (not expected and any(name in SERVED_FILES for name in names)):
         return ""
     if not names:
         return f"put the model's file into {called}, as {expected or 'model.onnx or model.py'}: the folder is empty"
-    for suffix, (usual, backend) in _SUFFIXES.items():
+    for suffix, kind in USUAL_FILES.items():
         if found := _ending(files, suffix):
             named = f'default_model_filename: "{found}"'
-            chosen = named if _named(_BACKEND, config) else f'backend: "{backend}" and {named}'
-            return f"rename {called}/{found} to {expected or usual}, or write {chosen} into config.pbtxt"
+            chosen = named if _named(_BACKEND, config) else f'backend: "{kind.backend}" and {named}'
+            return f"rename {called}/{found} to {expected or kind.filename}, or write {chosen} into config.pbtxt"
     saved = next((name for name in folders if (folder / name / _SAVED_MODEL).is_file()), "")
     renamed = f"rename {called}/{saved} to {expected or _SAVED_FOLDER}: it is a SavedModel" if saved else ""
     put = f"put {expected or 'model.onnx or model.py'} into {called}: there is only {_few(names)}"
@@ -156,12 +123,12 @@ def _without_version(folder: Path, name: str, config: str, folders: list[str], f
         if found not in _RESERVED and holds_file(folder / found):
             number = int(digits[0]) if (digits := re.findall(r"\d{1,18}", found)) else 1
             return f"rename {name}/{found} to {name}/{number or 1}: the folder of a version is called by its number"
-    for suffix, (usual, _) in _SUFFIXES.items():
+    for suffix, kind in USUAL_FILES.items():
         if found := _ending(files, suffix):
-            return f"move {name}/{found} to {name}/1/{usual}: each version has a folder, called by its number"
+            return f"move {name}/{found} to {name}/1/{kind.filename}: each version has a folder, called by its number"
     for found in (*files, *folders):
-        if kind := file_kind(folder / found):
-            return _export(f"{name}/{found}", kind, f"{name}/1/model.onnx")
+        if other := file_kind(folder / found):
+            return _export(f"{name}/{found}", other, f"{name}/1/model.onnx")
     if models := [one for one in folders if _holds_version(folder / one)]:
         return f"serve {name} itself: it is a repository, of {_few(models)}"
     return f"put the model's file at {name}/1/model.onnx (or model.py), or remove the folder: it has no version"

@@ -1,58 +1,19 @@
-"""The one table of platforms, backends and model files that Triton knows, and how one is inferred from another."""
+"""How platform, backend and model file of a model are inferred from one another."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from alipes.config.advice import model_advice
+from alipes.config.model_files import PLATFORMS, Platform
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
-__all__ = ["ENSEMBLE", "PLATFORMS", "Platform", "backend_of", "complete_backend"]
+__all__ = ["ENSEMBLE", "backend_of", "complete_backend"]
 
 ENSEMBLE: Final = "ensemble"
 
-
-@dataclass(frozen=True, slots=True)
-class Platform:
-    """One row: a kind of model.
-
-    `platform` is empty where Triton has no platform name for it, `filename` where there is no model file: the rows
-    after that of Python are kinds of ours, which Triton does not have.
-    """
-
-    backend: str
-    platform: str
-    filename: str
-
-
-PLATFORMS: Final[tuple[Platform, ...]] = (
-    Platform("tensorflow", "tensorflow_savedmodel", "model.savedmodel"),
-    Platform("tensorflow", "tensorflow_graphdef", "model.graphdef"),
-    Platform("tensorrt", "tensorrt_plan", "model.plan"),
-    Platform("onnxruntime", "onnxruntime_onnx", "model.onnx"),
-    Platform("openvino", "", "model.xml"),
-    Platform("pytorch", "pytorch_libtorch", "model.pt"),
-    Platform("pytorch", "torch_aoti", "model.pt2"),
-    Platform("python", "", "model.py"),
-    Platform("xgboost", "", "model.ubj"),
-    Platform("xgboost", "", "model.json"),
-    Platform("lightgbm", "", "model.txt"),
-    Platform("catboost", "", "model.cbm"),
-    Platform("sklearn", "", "model.skops"),
-    Platform("sklearn", "", "model.joblib"),
-    Platform("sklearn", "", "model.pkl"),
-    Platform("snapshotter", "snapshotter", ""),
-    Platform("averager", "averager", ""),
-    Platform("tensorflow", "keras", "model.keras"),
-    Platform("tensorflow", "tensorflow_savedmodel", "saved_model.pb"),
-    Platform("mlflow", "", "model.mlflow"),
-    Platform("mlflow", "", "MLmodel"),
-    Platform("tokenizer", "", "tokenizer.json"),
-)
-"""In the order in which files are looked for."""
 
 _SYNONYMS: Final = {"libtorch": "pytorch_libtorch"}
 

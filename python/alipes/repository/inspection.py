@@ -8,8 +8,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from alipes.config.advice import EXPORT_PAGE, TO_EXPORT
+from alipes.config.model_files import PLATFORMS, USUAL_FILES
 from alipes.config.pbtxt import parse_pbtxt
-from alipes.config.platforms import PLATFORMS, backend_of
+from alipes.config.platforms import backend_of
 from alipes.config.schema import ModelConfig
 from alipes.errors import AlipesError, ConfigError
 from alipes.repository.layout import MAX_VERSION_DIGITS, RESERVED
@@ -18,21 +19,6 @@ from alipes.repository.platform import BACKENDS, SERVED
 from alipes.repository.store.base import Store
 
 __all__ = ["FoundModel", "Inspection", "inspect", "unserved", "usual_name"]
-
-_USUAL: Final = {
-    ".onnx": "model.onnx",
-    ".py": "model.py",
-    ".pt": "model.pt",
-    ".pth": "model.pt",
-    ".pt2": "model.pt2",
-    ".xml": "model.xml",
-    ".keras": "model.keras",
-    ".savedmodel": "model.savedmodel",
-    ".ubj": "model.ubj",
-    ".cbm": "model.cbm",
-    ".skops": "model.skops",
-}
-"""What the files of models that are served are called, by how their names end."""
 
 _NOT_OFFERED: Final = frozenset(BACKENDS[one] for one in BACKENDS if one not in SERVED)
 _WITHOUT_FILE: Final = frozenset({"ensemble", "snapshotter", "averager", "picture", "softmax", "top_k", "mean_pooling"})
@@ -97,7 +83,8 @@ def unserved(name: str) -> str:
 
 def usual_name(name: str) -> str:
     """What a file that can be served is to be called in the folder of a version; empty for any other."""
-    return _USUAL.get(PurePosixPath(name).suffix.lower(), "")
+    kind = USUAL_FILES.get(PurePosixPath(name).suffix.lower())
+    return kind.filename if kind is not None else ""
 
 
 class _Folder:
@@ -153,7 +140,7 @@ class _Folder:
             return f"rename it to {int(name)}: the number of a version has no zeros in front"
         path = f"{self._name}/{name}"
         names = self._store.list(path)
-        if not any(PurePosixPath(one).suffix.lower() in {*_USUAL, *TO_EXPORT} for one in names):
+        if not any(PurePosixPath(one).suffix.lower() in {*USUAL_FILES, *TO_EXPORT} for one in names):
             return ""  # whatever a model keeps beside its versions
         number = max(self._model.versions, default=0) + 1
         return f"rename it to {number}: the folder of a version is called by its number"
@@ -173,9 +160,8 @@ class _Folder:
 
     def _in_version(self, path: str, names: Sequence[str], expected: str) -> dict[str, str]:
         for name in names:
-            suffix = PurePosixPath(name).suffix.lower()
-            if suffix in _USUAL:
-                usual = expected or _USUAL[suffix]
+            if usual := usual_name(name):
+                usual = expected or usual
                 return {f"{path}/{name}": f"rename it to {usual}, or name it in {CONFIG_FILE}: default_model_filename"}
         for name in names:
             if advice := unserved(name):
@@ -194,9 +180,9 @@ def _kind(config: ModelConfig) -> str:
 
 def _misplaced(file: str, model: str) -> str:
     """What to do with the file of a model that lies beside versions, or beside models."""
-    suffix = PurePosixPath(file).suffix.lower()
-    if suffix in _USUAL and (suffix != ".py" or file == "model.py"):
-        return f"move it to {model}/1/{_USUAL[suffix]}: each version has a folder, called by its number"
+    usual = usual_name(file)
+    if usual and (usual != "model.py" or file == "model.py"):
+        return f"move it to {model}/1/{usual}: each version has a folder, called by its number"
     return unserved(file)
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from alipes.config.advice import file_kind
+from alipes.config.model_files import USUAL_FILES
 from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of
 
 __all__ = ["empty_advice", "refused_advice"]
-
-_SERVED: Final = (".onnx", ".py", ".pt", ".pt2", ".xml", ".keras")
 
 # Names that one that is absent is compared with, at most.
 _COMPARED: Final = 1000
@@ -37,8 +36,8 @@ def empty_advice(path: Path) -> str:
     except OSError:
         return ""
     for one in found:
-        if one.suffix in _SERVED:
-            home = path / one.stem / "1" / f"model{one.suffix}"
+        if kind := USUAL_FILES.get(one.suffix):
+            home = path / one.stem / "1" / kind.filename
             return f"move {one} to {home}: each model has a folder, and each version"
         if file_kind(one):
             return f"export {one} to ONNX, as {path / one.stem}/1/model.onnx"
@@ -49,8 +48,8 @@ def _file_advice(path: Path) -> str:
     """A model is served with the folder of its repository: three folders up where the file lies as it should."""
     if path.parent.name.isdigit() and len(path.parents) > 2:
         return f"serve the folder of its repository: alipes serve {path.parents[2]}"
-    suffix = path.suffix if path.suffix in _SERVED else ".onnx"
-    moved = f"{path.stem}/1/model{suffix}"
+    kind = USUAL_FILES.get(path.suffix, USUAL_FILES[".onnx"])
+    moved = f"{path.stem}/1/{kind.filename}"
     verb = "export it to ONNX, as" if file_kind(path) else "put the file at"
     return f"{verb} MODELS/{moved}, and serve that folder: alipes serve MODELS"
 

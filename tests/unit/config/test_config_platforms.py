@@ -3,8 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from alipes.config.model_files import PLATFORMS
 from alipes.config.pbtxt import parse_pbtxt
-from alipes.config.platforms import PLATFORMS, backend_of, complete_backend
+from alipes.config.platforms import backend_of, complete_backend
 from alipes.errors import ConfigError
 
 

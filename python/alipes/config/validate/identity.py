@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from alipes.config.model_files import PLATFORMS
 from alipes.config.nearest import nearest
-from alipes.config.platforms import ENSEMBLE, PLATFORMS, backend_of
+from alipes.config.platforms import ENSEMBLE, backend_of
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
