@@ -7,6 +7,8 @@
 //!
 //! Each is an [`Engine`], so that queues, batches, instances, statistics and ensembles are those of any model.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read recorded files, and write damaged ones"))]
+
 mod classes;
 mod numbers;
 mod pictures;

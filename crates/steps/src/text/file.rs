@@ -14,6 +14,7 @@ use super::error::{MAX_FILE_BYTES, TextError};
 /// # Errors
 ///
 /// [`TextError::File`]: there is no such file, it is too large, or it is no tokenizer.
+#[allow(clippy::disallowed_methods, reason = "a load reads it, on a thread of its own")]
 pub fn open(path: &Path) -> Result<Tokenizer, TextError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let wrong = |cause: String| TextError::File { file: name.to_string(), cause };
