@@ -49,7 +49,7 @@ def _in_the_checkout(plan: Plan, name: str) -> None:
         inside=("OFFERED: Mapping[str, type[Backend]] = MappingProxyType(", "{"),
     )
     plan.then(f"make t T={test}")
-    plan.then("a platform or a model file of its own: a row in python/alipes/config/platforms.py")
+    plan.then("a platform or a model file of its own: a row in python/alipes/config/model_files.py")
     plan.then(
         "an engine of its own: a folder in crates/engine/src, a variant of EngineSpec in crates/spec/src/engine.rs"
     )

@@ -22,8 +22,8 @@ _GROUP = ("impl<'a> Route<'a> {", "pub fn group(&self, path: &'a str) -> Option<
 _NAME = ("impl<'a> Route<'a> {", "pub fn name(&self) -> &'static str {", "match self {")
 _ITS_MODEL = ("impl<'a> Route<'a> {", "pub fn model(&self) -> &'a str {", "match self {")
 _ANSWER = (
-    "async fn answer_head(service: &Arc<Service>, route: Route<'_>) -> Response<ResponseBody> {",
-    "match route {",
+    "async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Response<ResponseBody> {",
+    "match Route::of(method, path) {",
 )
 _UNKNOWN = ("fn unknown_group(path: &str) -> Option<Group> {", "Some(match segments[..] {")
 _UNKNOWN_MODEL = '["models", _, "versions", _, ref action @ ..] | ["models", _, ref action @ ..] => match action {'
@@ -145,8 +145,7 @@ def _insert_route(plan: Plan, route: Route, variant: str, group: str, *, is_know
     any_fields = variant.replace("{ model, version }", "{ .. }")
     plan.insert(ROUTE, f"{any_fields} => Group::{group},", inside=_GROUP, before="Route::WrongMethod { .. } => {")
     named = f'{any_fields} => "{route.name.replace("_", " ")}",'
-    refused = 'Route::NamedRepository | Route::WrongMethod { .. } | Route::Unknown => "a refused request",'
-    plan.insert(ROUTE, named, inside=_NAME, before=refused)
+    plan.insert(ROUTE, named, inside=_NAME, before="// Whoever finds its model calls it a call.")
     if route.of_model:
         its_model = variant.replace("{ model, version }", "{ model, .. } => model,")
         plan.insert(ROUTE, its_model, inside=_ITS_MODEL, before='_ => "",')
