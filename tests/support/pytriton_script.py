@@ -8,14 +8,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
+import psutil
+
 from support.ports import free_ports
 from support.pytriton_facts import OURS
-from support.waiting import TIMEOUT_S
+from support.waiting import TIMEOUT_S, until
 
 __all__ = ["EXAMPLES", "PRINTED", "ServingScript", "run_client"]
+
+_STARTS: Final = 5
+"""Most starts of a script, whose ports are free when they are looked for, and may be taken before it listens."""
 
 EXAMPLES: Final = Path(__file__).parents[1] / "scripts" / "pytriton" / "examples"
 
@@ -48,31 +54,57 @@ class ServingScript:
         python: str = sys.executable,
         way: tuple[str, ...] = OURS,
         environment: Mapping[str, str] | None = None,
+        serves: bool = True,
     ) -> None:
         """Starts it, with ports that are free and PyTriton's home in a folder.
+
+        With `serves` it has a server of its own, which is waited for.
 
         Attributes:
             http: Address of its server over HTTP.
             grpc: Over gRPC.
         """
+        self.home = folder / "home"
+        self._serves = serves
+        self._command, self._folder = [python, *way, str(script)], folder
+        self._environment = {**os.environ, "PYTRITON_HOME": str(self.home), **(environment or {})}
+        self._start()
+
+    def _start(self) -> None:
         http, grpc, metrics = free_ports(3)
         self.http, self.grpc = f"http://localhost:{http}", f"grpc://localhost:{grpc}"
-        self.home = folder / "home"
         ports = {"HTTP": http, "GRPC": grpc, "METRICS": metrics}
         settings = {f"PYTRITON_TRITON_CONFIG_{name}_PORT": str(port) for name, port in ports.items()}
+        self._port = grpc
         self.process = subprocess.Popen(
-            [python, *way, str(script)],
+            self._command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            cwd=folder,
-            env={**os.environ, "PYTRITON_HOME": str(self.home), **settings, **(environment or {})},
+            cwd=self._folder,
+            env={**self._environment, **settings},
             start_new_session=True,
         )
 
     def __enter__(self) -> Self:
+        """Waits for its server; where another process took a port that was free, it is started with others."""
+        for _ in range(_STARTS if self._serves else 0):
+            until(lambda: self.process.poll() is not None or self._listens())
+            if self.process.poll() is None:
+                break
+            assert self.process.stdout is not None
+            output = self.process.stdout.read()
+            assert "in use" in output, output
+            self._start()
         return self
+
+    def _listens(self) -> bool:
+        with suppress(psutil.NoSuchProcess):
+            family = psutil.Process(self.process.pid).children(recursive=True)
+            found = [one for process in family for one in process.net_connections("tcp")]
+            return any(one.status == psutil.CONN_LISTEN and one.laddr.port == self._port for one in found)
+        return False
 
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:

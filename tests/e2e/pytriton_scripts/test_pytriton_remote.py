@@ -179,7 +179,7 @@ with RemoteTriton("{address(server)}") as triton:
     triton.serve()
 """
     )
-    with ServingScript(file, tmp_path) as script:
+    with ServingScript(file, tmp_path, serves=False) as script:
         assert ask(address(server)) == 1
         script.process.kill()
         script.process.wait()
