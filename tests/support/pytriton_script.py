@@ -93,8 +93,7 @@ class ServingScript:
             until(lambda: self.process.poll() is not None or self._listens())
             if self.process.poll() is None:
                 break
-            assert self.process.stdout is not None
-            output = self.process.stdout.read()
+            output, _ = self.process.communicate()
             assert "in use" in output, output
             self._start()
         return self
