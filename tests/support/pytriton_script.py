@@ -64,10 +64,9 @@ class ServingScript:
             http: Address of its server over HTTP.
             grpc: Over gRPC.
         """
-        self.home = folder / "home"
         self._serves = serves
         self._command, self._folder = [python, *way, str(script)], folder
-        self._environment = {**os.environ, "PYTRITON_HOME": str(self.home), **(environment or {})}
+        self._environment = {**os.environ, **(environment or {})}
         self._start()
 
     def _start(self) -> None:
@@ -75,7 +74,7 @@ class ServingScript:
         self.http, self.grpc = f"http://localhost:{http}", f"grpc://localhost:{grpc}"
         ports = {"HTTP": http, "GRPC": grpc, "METRICS": metrics}
         settings = {f"PYTRITON_TRITON_CONFIG_{name}_PORT": str(port) for name, port in ports.items()}
-        self._port = grpc
+        self._port, self.home = grpc, self._folder / f"home-{grpc}"
         self.process = subprocess.Popen(
             self._command,
             stdin=subprocess.DEVNULL,
@@ -83,7 +82,7 @@ class ServingScript:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=self._folder,
-            env={**self._environment, **settings},
+            env={"PYTRITON_HOME": str(self.home), **self._environment, **settings},
             start_new_session=True,
         )
 
