@@ -77,7 +77,7 @@ def expected(rows: np.ndarray = ROWS) -> Any:
     [
         ("script", "INPUT__0", "OUTPUT__0"),
         ("traced", "input", "OUTPUT__0"),
-        ("exported", "input", "output_0"),
+        pytest.param("exported", "input", "output_0", marks=pytest.mark.slow("imports the compiler of PyTorch")),
         ("factory", "input", "y"),
         ("triton", "INPUT__0", "OUTPUT__0"),
         ("rows", "input", "y"),

@@ -51,6 +51,7 @@ def test_a_changed_source_takes_over_without_losing_a_request(app: Path, serve: 
         until(lambda: ask(client) == 2)
         (app.parent / "part.py").write_text("MORE = 10\n")
         until(lambda: ask(client) == 12)
+    until(lambda: all(seen[-1:] == [12] for seen in answers))
     stop.set()
     for thread in threads:
         thread.join()
