@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final
 
 from alipes.errors import TransportError
-from alipes.quickstart.signals import held_back
+from alipes.quickstart.signals import HeldBack, held_back
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,20 +103,21 @@ def run(
     Raises:
         TransportError: If a connection cannot be opened, or breaks.
     """
-    with _event_loop() as runner:
-        return runner.run(_run(address, requests, seconds, connections, tick))
+    # An exception out of a handler would leave the event loop between two of its steps.
+    with held_back() as signals, asyncio.Runner() as runner:
+        return runner.run(_stopped_by(signals, _run(address, requests, seconds, connections, tick)))
 
 
-@contextmanager
-def _event_loop() -> Iterator[asyncio.Runner]:
-    """An event loop that a signal finds whole or not at all."""
-    with held_back():
-        runner = asyncio.Runner().__enter__()
+async def _stopped_by(signals: HeldBack, load: Coroutine[None, None, LoadResult]) -> LoadResult:
+    """The load's result; a signal cancels it."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(load)
+    signals.stop = lambda: loop.call_soon_threadsafe(task.cancel)
+    if signals.seen:
+        task.cancel()
     try:
-        yield runner
+        return await task
     finally:
-        with held_back():
-            runner.close()
+        signals.stop = lambda: None
 
 
 class _Record:
@@ -162,6 +162,7 @@ class _Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Closes the connection, whatever it is waiting for."""
+        self.ended.cancel()
         if self._transport is not None:
             self._transport.close()
 

@@ -1,7 +1,10 @@
+import signal
+import socket
+
 import numpy as np
 import pytest
 from alipes.errors import TransportError
-from alipes.quickstart.load import LoadResult, answer_length, http_request
+from alipes.quickstart.load import LoadResult, answer_length, http_request, run
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -41,3 +44,24 @@ def test_without_a_good_answer_there_is_no_latency() -> None:
     result = LoadResult(8, 2.0, 3, 0.5, np.array([], np.int64))
     assert result.per_second == 0
     assert np.isnan(result.percentile_ms(99))
+
+
+def test_a_signal_stops_a_load_and_closes_its_connections() -> None:
+    """The server never answers, so that only the signal can end the load."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        signals: list[float] = []
+
+        def interrupt(elapsed_s: float) -> None:
+            if not signals:
+                signals.append(elapsed_s)
+                signal.raise_signal(signal.SIGINT)
+
+        with pytest.raises(KeyboardInterrupt):
+            run(f"{host}:{port}", [b"request"], seconds=60, connections=2, tick=interrupt)
+        for _ in range(2):
+            with server.accept()[0] as connection:
+                connection.settimeout(60)
+                assert connection.recv(64) == b"request"
+                assert connection.recv(64) == b""
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
