@@ -17,6 +17,7 @@ class HeldBack:
     """The signals that were seen, and what is called at each: a handler that raises nothing."""
 
     def __init__(self) -> None:
+        """Nothing was seen yet."""
         self.seen: list[int] = []
         self.stop: Callable[[], object] = lambda: None
 
