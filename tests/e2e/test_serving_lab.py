@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import io
 import shutil
 import subprocess
@@ -11,29 +10,19 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from PIL import Image as image
 from support.endpoints import ENDPOINTS
+from support.example import EXAMPLES, load_example
 from support.processes import workers_of
 from support.server import ServerProcess
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "serving-lab"
+EXAMPLE = EXAMPLES / "serving-lab"
 ROUNDS = 3
 
-
-def load(file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"serving_lab_{file.stem}", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make_weights = load(EXAMPLE / "make_weights.py")
-lab = load(EXAMPLE / "models" / "food_classifier" / "1" / "transform.py")
+make_weights, lab = load_example("serving-lab", "make_weights", "transform")
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +40,8 @@ def run(example: Path, script: str, *arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def numpy_server(example: Path, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
-    assert run(example, "make_weights.py") == "wrote models/food_classifier/1/food11.npz and test_image.jpeg\n"
+def onnx_server(example: Path, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
+    assert "wrote models/food_classifier/1/food11.onnx\n" in run(example, "make_weights.py")
     return serve_module(example / "models")
 
 
@@ -62,7 +51,7 @@ def torch_server(example: Path, serve_module: Callable[..., ServerProcess]) -> S
     return serve_module(example / "models-torch")
 
 
-@pytest.fixture(params=["numpy", pytest.param("torch", marks=pytest.mark.extra("torch"))])
+@pytest.fixture(params=["onnx", pytest.param("torch", marks=pytest.mark.extra("torch"))])
 def server(request: pytest.FixtureRequest) -> ServerProcess:
     return request.getfixturevalue(f"{request.param}_server")
 
@@ -70,7 +59,7 @@ def server(request: pytest.FixtureRequest) -> ServerProcess:
 @pytest.mark.slow("four processes import PyTorch")
 def test_the_client_prints_label_and_probability(server: ServerProcess, example: Path) -> None:
     printed = run(example, "classify.py", "test_image.jpeg", "--url", server.http)
-    assert printed == "Soup (0.9995)\n"
+    assert printed == "Soup (0.9998)\n"
     server.wait_for_output("BatchSize:  1")
 
 
@@ -104,8 +93,8 @@ def test_many_callers_get_the_label_of_their_own_picture(server: ServerProcess, 
         list(pool.map(ask, foods))
 
 
-def test_each_instance_is_a_process(numpy_server: ServerProcess, example: Path) -> None:
-    assert len(workers_of(numpy_server)) == 2
+def test_each_instance_is_a_process(onnx_server: ServerProcess, example: Path) -> None:
+    assert len(workers_of(onnx_server)) == 2
 
 
 @pytest.mark.extra("torch")

@@ -1,1 +1,1 @@
-../../../models/food_classifier/1/transform.py
+../../../transform.py
