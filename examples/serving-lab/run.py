@@ -147,7 +147,7 @@ def main() -> None:
     if not asked.no_picture:
         from picture import draw
 
-        print(draw(results, asked.output / "lab.png"))
+        print(draw(results, asked.output / "lab.png", asked.layers))
 
 
 if __name__ == "__main__":

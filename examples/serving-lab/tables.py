@@ -20,10 +20,13 @@ def show(results: Results, console: Console) -> None:
 def measured(results: Results) -> Table:
     """A row for each variant and each number of senders."""
     table = Table(title="One picture in a request, answers checked")
-    table.add_column("senders", justify="right")
+    if results.baseline is not None:
+        table.caption = (
+            f"ratio: requests per second, those of {VARIANTS[results.baseline].title} in the same round being 1"
+        )
+    table.add_column("senders", justify="right", no_wrap=True)
     table.add_column("variant", no_wrap=True)
-    ratio = "" if results.baseline is None else f"times\n{VARIANTS[results.baseline].title}"
-    for name in ("requests\nper s", "median\nms", "p99\nms", "CPU ms\nper request", ratio):
+    for name in ("requests\nper s", "median\nms", "p99\nms", "CPU ms per\nrequest", "ratio"):
         table.add_column(name, justify="right", no_wrap=True)
     for senders in results.senders:
         for variant in results.variants:

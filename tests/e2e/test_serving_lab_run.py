@@ -134,3 +134,16 @@ def test_results_are_medians_and_ratios_those_within_a_round() -> None:
     made = results.Results.of(rounds, [], answers)
     assert (made.row("native", 1).rate, made.row("native", 1).ratio) == (20, 4)
     assert made.row("fastapi-onnx", 1).ratio == 1.0
+
+
+@pytest.mark.extra("plots")
+@pytest.mark.slow("imports matplotlib")
+def test_the_picture_of_the_lab_is_drawn(tmp_path: Path) -> None:
+    results, picture = load_example("serving-lab", "results", "picture")
+    rows = [results.Measured(name, 8, 10.0, 1.0, 2.0, 3.0, 1.0) for name in ("fastapi-onnx", "onnx", "native")]
+    batches = [results.Batches("native", "network", size, 5, 1.0) for size in (1, 2, 16)]
+    answers = {row.variant: ("Soup", 0.9) for row in rows}
+    drawn = picture.draw(results.Results(rows, batches, answers, "fastapi-onnx"), tmp_path / "lab.png")
+    content = drawn.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(content) > 20_000
