@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,8 +14,8 @@ from urllib.request import urlopen
 
 import psutil
 
-# What uvicorn and alipes say once they listen. Importing PyTorch takes a while on a busy machine.
-_LISTENS = re.compile(r"(?:HTTPService at|Uvicorn running on http://)\D*127\.0\.0\.1:(\d+)")
+# What alipes, uvicorn and flask say once they listen. Importing PyTorch takes a while on a busy machine.
+_LISTENS = re.compile(r"(?:HTTPService at |[Rr]unning on http://)127\.0\.0\.1:(\d+)")
 _START_S = 120.0
 _STOP_S = 20.0
 _POLL_S = 0.05
@@ -31,19 +32,24 @@ class Served:
         port: Where it takes HTTP on this machine.
     """
 
-    def __init__(self, command: tuple[str, ...], folder: Path, log: Path) -> None:
+    def __init__(
+        self, command: tuple[str, ...], folder: Path, log: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         """Starts it.
 
         Args:
             command: What starts it.
             folder: Where it is started.
             log: The file for what it writes.
+            environment: Its environment, if not this process's.
 
         Raises:
             StartFailed: If it does not come to listen.
         """
         with log.open("wb") as file:
-            self._process = subprocess.Popen(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT)
+            self._process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT
+            )
         try:
             self.port = self._listening(log)
         except BaseException:

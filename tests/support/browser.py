@@ -1,0 +1,36 @@
+"""Chromium without a window, which a test drives as a person would."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+# No sandbox, since root may not make one; no shared memory file system, which containers keep small.
+_OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=900,900")
+WAIT_S = 60.0
+
+
+@contextmanager
+def browser() -> Iterator[Chrome]:
+    """A browser; the test is skipped where Debian's chromium and chromium-driver, or selenium, are not installed."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    programs = [shutil.which(program) for program in ("chromium", "chromedriver")]
+    if None in programs:
+        pytest.skip("chromium and chromium-driver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs[0]
+    for option in _OPTIONS:
+        options.add_argument(option)
+    driver = webdriver.Chrome(options, webdriver.ChromeService(programs[1]))
+    try:
+        driver.set_page_load_timeout(WAIT_S)
+        yield driver
+    finally:
+        driver.quit()
