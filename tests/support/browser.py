@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,9 +30,12 @@ def browser() -> Iterator[Chrome]:
     options.binary_location = programs[0]
     for option in _OPTIONS:
         options.add_argument(option)
-    driver = webdriver.Chrome(options, webdriver.ChromeService(programs[1]))
-    try:
-        driver.set_page_load_timeout(WAIT_S)
-        yield driver
-    finally:
-        driver.quit()
+    # Chromium leaves folders behind where temporary files go.
+    with TemporaryDirectory(prefix="alipes-") as folder:
+        service = webdriver.ChromeService(programs[1], env=os.environ | {"TMPDIR": folder})
+        driver = webdriver.Chrome(options, service)
+        try:
+            driver.set_page_load_timeout(WAIT_S)
+            yield driver
+        finally:
+            driver.quit()
