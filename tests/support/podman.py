@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,24 @@ def podman() -> Iterator[Podman]:
     Raises:
         Missing: If there is none.
     """
+    shown = {"/usr", sys.prefix, sys.base_prefix, str(Path(alipes.__file__).parents[1])}
+    inner = {path for path in shown if any(path != other and Path(path).is_relative_to(other) for other in shown)}
+    with engine(volumes=sorted(shown - inner)) as made:
+        made("import", "-", IMAGE, stdin=_image())
+        made("run", "--rm", "--init", "--network=host", IMAGE, "/bin/bash", "-c", "true")
+        yield made
+
+
+@contextmanager
+def engine(volumes: Sequence[str] = ()) -> Iterator[Podman]:
+    """An engine without images, and nothing of it left at the end.
+
+    Args:
+        volumes: Folders of this machine that every container is shown.
+
+    Raises:
+        Missing: If there is none.
+    """
     if missing := [program for program in ("podman", "runc", "catatonit") if shutil.which(program) is None]:
         raise Missing(f"not installed: {', '.join(missing)}")
     # Podman needs a short path for its run folder.
@@ -72,31 +90,29 @@ def podman() -> Iterator[Podman]:
         (folder / "storage.conf").write_text(
             f'[storage]\ndriver = "vfs"\ngraphroot = "{folder}/graph"\nrunroot = "{folder}/run"\n'
         )
-        (folder / "containers.conf").write_text(_settings(folder))
-        engine = Podman(
+        (folder / "containers.conf").write_text(_settings(folder, volumes))
+        made = Podman(
             {
                 "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
                 "CONTAINERS_CONF": str(folder / "containers.conf"),
             }
         )
-        engine("import", "-", IMAGE, stdin=_image())
         try:
-            engine("run", "--rm", "--init", "--network=host", IMAGE, "/bin/bash", "-c", "true")
-            yield engine
+            yield made
         finally:
-            engine("rm", "--all", "--force")
-            engine("rmi", "--all", "--force")
+            made("rm", "--all", "--force")
+            made("rmi", "--all", "--force")
 
 
-def _settings(folder: Path) -> str:
+def _settings(folder: Path, volumes: Sequence[str]) -> str:
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    shown = {"/usr", sys.prefix, sys.base_prefix, str(Path(alipes.__file__).parents[1])}
-    inner = {path for path in shown if any(path != other and Path(path).is_relative_to(other) for other in shown)}
-    volumes = [f'"{path}:{path}:ro"' for path in sorted(shown - inner)]
+    shown = ", ".join(f'"{path}:{path}:ro"' for path in volumes)
     return f"""
 [containers]
 default_ulimits = ["nofile={files}:{files}", "nproc={_PROCESSES}:{_PROCESSES}"]
-volumes = [{", ".join(volumes)}]
+volumes = [{shown}]
+[network]
+network_config_dir = "{folder}/networks"
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"

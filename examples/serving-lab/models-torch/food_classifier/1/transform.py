@@ -1,1 +1,1 @@
-../../../transform.py
+../../../models/food_classifier/1/transform.py
