@@ -112,7 +112,7 @@ STAGES: Sequence[Stage] = (
         "--extra xgboost --extra lightgbm --extra catboost",
         600,
     ),
-    _extra("examples", "the folder `examples`", "--extra examples --group browser"),
+    _extra("examples", "the folder `examples`", "--extra examples --extra notebook --group browser"),
     _extra("plots", "pictures of records and streams"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
     _extra("keras", "exports of Keras models; SavedModels and Keras files served", budget_s=600),
