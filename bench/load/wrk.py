@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,14 @@ def post(
 ) -> Measurement:
     """Posts a request over and over on each of ``connections``, which may be encrypted."""
     return _measure(_url(port, path or work.path, encrypted), _request(work), connections, duration_s)
+
+
+def post_file(
+    port: int, path: str, body: Path, headers: Mapping[str, str], connections: int, duration_s: float
+) -> Measurement:
+    """Posts the content of a file over and over on each of ``connections``."""
+    words = [str(body), *(f"{name}:{value}" for name, value in headers.items())]
+    return _measure(_url(port, path), words, connections, duration_s)
 
 
 def get(port: int, path: str, connections: int, duration_s: float) -> Measurement:

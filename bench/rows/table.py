@@ -14,6 +14,7 @@ from bench.rows.priority import PriorityRow
 from bench.rows.python import python_rows
 from bench.rows.reload import ReloadRow
 from bench.rows.row import Better, Facts, Row, Target
+from bench.rows.sentences import sentence_rows
 from bench.rows.shared import SharedRow
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
@@ -60,6 +61,7 @@ def rows(soak_requests: int) -> list[Row]:
         *updates_rows(),
         *calls_rows(),
         *export_rows(),
+        *sentence_rows(),
     ]
 
 
