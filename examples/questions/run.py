@@ -38,10 +38,20 @@ def held_out() -> list[tuple[str, str]]:
 
 
 def train_if_needed() -> None:
-    """Trains the network and makes the catalogue, each where its file is missing; both print how far they are."""
-    for script, file in (("train.py", "encoder/1/model.onnx"), ("catalogue.py", "known/1/model.onnx")):
-        if not (FOLDER / "models" / file).exists():
-            subprocess.run([sys.executable, str(FOLDER / script)], check=True)
+    """Trains the network and makes the catalogue, each where its file is missing; both print how far they are.
+
+    Raises:
+        SystemExit: If that needs a package that is not installed.
+    """
+    for script, file, package in (
+        ("train.py", "encoder/1/model.onnx", "torch"),
+        ("catalogue.py", "known/1/model.onnx", "onnx"),
+    ):
+        if (FOLDER / "models" / file).exists():
+            continue
+        if find_spec(package) is None:
+            sys.exit(f"there is no models/{file}: {script} makes it, after pip install 'alipes[examples,torch]'")
+        subprocess.run([sys.executable, str(FOLDER / script)], check=True)
 
 
 def texts(sentences: Sequence[str]) -> npt.NDArray[np.object_]:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,15 @@ def test_one_command_prints_the_nearest_questions() -> None:
     assert lines[0] == "wipe the whole profile of mine"
     assert lines[1].endswith("  How do I delete my account?")
     assert len(lines) == 5
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="PyTorch would train them")
+def test_missing_weights_say_what_makes_them(tmp_path: Path) -> None:
+    example = shutil.copytree(EXAMPLE, tmp_path / "questions")
+    (example / "models" / "encoder" / "1" / "model.onnx").unlink()
+    done = subprocess.run([sys.executable, example / "run.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("there is no models/encoder/1/model.onnx: train.py makes it, after pip install")
 
 
 @pytest.mark.extra("examples")
