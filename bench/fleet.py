@@ -27,6 +27,8 @@ class Fleet:
         """Remembers which peers may be started; starts nothing."""
         self._wanted_peers = wanted_peers
         self._stack = ExitStack()
+        #: What the row that is measured started for itself.
+        self._of_row = ExitStack()
         self._endpoints: dict[str, Endpoint] = {}
         self._answer_bytes: dict[tuple[str, str], int] = {}
         #: Peers that could not be started, and why.
@@ -38,7 +40,12 @@ class Fleet:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.end_row()
         self._stack.close()
+
+    def end_row(self) -> None:
+        """Stops what `of_row` and `peer_of_row` started: there are many of these servers, and some are never idle."""
+        self._of_row.close()
 
     def endpoint(self, server: str, work: Work) -> Endpoint | None:
         """The running server that does this work, its answer checked; None where a peer is not there.
@@ -73,6 +80,38 @@ class Fleet:
         name = f"{ALIPES}_{name}"
         return self._once(name, lambda: alipes.start(folder, name))
 
+    def of_row(self, started: Endpoint) -> Endpoint:
+        """Takes a server that was started for one row, and stops it at the row's end."""
+        self._of_row.enter_context(started.process)
+        return started
+
+    def peer_of_row(self, peer: str, environment: str, start: Callable[[Path], Endpoint]) -> Endpoint | None:
+        """A program of a peer, until the row's end; None where the peer is not wanted or not there.
+
+        Args:
+            peer: Its name.
+            environment: Name of the environment that it needs.
+            start: Starts it, from the environment's folder.
+        """
+        made = self.environment(peer, environment)
+        if made is None:
+            return None
+        try:
+            return self.of_row(start(made))
+        except StartFailed as error:
+            self.skipped[peer] = str(error)
+            return None
+
+    def environment(self, peer: str, name: str) -> Path | None:
+        """The folder of an environment; None where its peer is not wanted, or where it cannot be made."""
+        if peer not in self._wanted_peers or peer in self.skipped:
+            return None
+        try:
+            return peers.environment(name)
+        except StartFailed as error:
+            self.skipped[peer] = str(error)
+            return None
+
     def _running(self, server: str, work: Work) -> Endpoint | None:
         if server == ALIPES:
             return self.alipes(*SERVED_TOGETHER[work.model.backend])
@@ -81,10 +120,11 @@ class Fleet:
             return self._once(ENCRYPTED, lambda: encrypted.start(folder, ENCRYPTED))
         if server in (CACHING, FLOOR):
             return self._for_one(server, work)
-        if server not in self._wanted_peers or server in self.skipped:
+        start, made = peers.ALL[server].start, self.environment(server, server)
+        if made is None or start is None:
             return None
         try:
-            return self._once(server, lambda: peers.ALL[server].start(peers.environment(server)))
+            return self._once(server, lambda: start(made))
         except StartFailed as error:
             self.skipped[server] = str(error)
             return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bench.fleet import Fleet
 from bench.results import RowResult
-from bench.rows.row import Row
+from bench.rows.row import Cell, Facts, Row
 
 WARM_UP_S = 0.4
 
@@ -31,7 +31,13 @@ def measure(row: Row, fleet: Fleet, plan: Plan, report: Report) -> RowResult:
     """
     facts = row.facts
     report(facts.title, "starting")
-    cells = row.cells(fleet)
+    try:
+        return _measured(facts, row.cells(fleet), plan, report)
+    finally:
+        fleet.end_row()
+
+
+def _measured(facts: Facts, cells: Sequence[Cell], plan: Plan, report: Report) -> RowResult:
     result = RowResult(facts)
     if not facts.once:
         for cell in cells:

@@ -5,9 +5,9 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from bench.load.tool import LoadFailed, Measurement, run
-from bench.work import Work
 
 SCRIPT = Path(__file__).with_name("post.lua")
 #: An answer that takes longer than this is an error.
@@ -15,11 +15,33 @@ TIMEOUT = "20s"
 MARK = "FIGURES "
 
 
+class Request(Protocol):
+    """What can be posted: a piece of work, or a document."""
+
+    @property
+    def path(self) -> str:
+        """Where it is posted."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Request headers beside host and length."""
+
+    @property
+    def body_file(self) -> Path:
+        """A file with its body."""
+
+
 def post(
-    port: int, work: Work, connections: int, duration_s: float, path: str | None = None, *, encrypted: bool = False
+    port: int,
+    request: Request,
+    connections: int,
+    duration_s: float,
+    path: str | None = None,
+    *,
+    encrypted: bool = False,
 ) -> Measurement:
     """Posts a request over and over on each of ``connections``, which may be encrypted."""
-    return _measure(_url(port, path or work.path, encrypted), _request(work), connections, duration_s)
+    return _measure(_url(port, path or request.path, encrypted), _options(request), connections, duration_s)
 
 
 def post_file(
@@ -36,9 +58,9 @@ def get(port: int, path: str, connections: int, duration_s: float) -> Measuremen
 
 
 @contextmanager
-def saturated(port: int, work: Work, connections: int) -> Iterator[None]:
+def saturated(port: int, request: Request, connections: int) -> Iterator[None]:
     """Keeps a model busy, with requests waiting, while the block runs."""
-    load = command(_url(port, work.path), _request(work), connections, limit_s=600)
+    load = command(_url(port, request.path), _options(request), connections, limit_s=600)
     tool = subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield
@@ -57,8 +79,8 @@ def _url(port: int, path: str, encrypted: bool = False) -> str:
     return f"{'https' if encrypted else 'http'}://127.0.0.1:{port}{path}"
 
 
-def _request(work: Work) -> list[str]:
-    return [str(work.body_file), *(f"{name}:{value}" for name, value in work.headers.items())]
+def _options(request: Request) -> list[str]:
+    return [str(request.body_file), *(f"{name}:{value}" for name, value in request.headers.items())]
 
 
 def _measure(url: str, arguments: list[str], connections: int, duration_s: float) -> Measurement:

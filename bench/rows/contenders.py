@@ -8,6 +8,10 @@ HYPER = "hyper floor"
 TONIC = "tonic floor"
 MOSEC = "Mosec"
 FASTAPI = "FastAPI"
+LITSERVE = "LitServe"
+BENTOML = "BentoML"
+MLSERVER = "MLServer"
+TORCHSERVE = "TorchServe"
 TRITON = "Triton, Python backend"
 
 

@@ -2,11 +2,13 @@
 
 from bench.fleet import ALIPES, CACHING, ENCRYPTED, FLOOR
 from bench.load.h2load import Streams
+from bench.rows.app_start import AppStartRow
 from bench.rows.books import BooksRow
 from bench.rows.calls import calls_rows
 from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
 from bench.rows.conv import ConvRow
 from bench.rows.exports import export_rows
+from bench.rows.functions import function_rows
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
 from bench.rows.many import ManyMemoryRow, ManyRow
@@ -62,6 +64,8 @@ def rows(soak_requests: int) -> list[Row]:
         *calls_rows(),
         *export_rows(),
         *sentence_rows(),
+        *function_rows(),
+        AppStartRow(),
     ]
 
 

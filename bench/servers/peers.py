@@ -1,6 +1,7 @@
 """The peers: servers from the package registry, each in an environment of its own."""
 
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.models.repository import repository
-from bench.paths import BENCH, ENVIRONMENTS
+from bench.paths import BENCH, ENVIRONMENTS, PROJECT
 from bench.servers import triton
 from bench.servers.endpoint import Endpoint
 from bench.servers.probe import is_ready
@@ -24,7 +25,8 @@ class Peer:
 
     name: str
     title: str
-    start: Callable[[Path], Endpoint]
+    #: Starts what serves the bench's small models; None where there are programs alone (`bench.servers.programs`).
+    start: Callable[[Path], Endpoint] | None = None
 
 
 def environment(peer: str) -> Path:
@@ -39,7 +41,7 @@ def environment(peer: str) -> Path:
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     if mark.exists() and mark.read_text() == wanted:
         return folder
-    install = [str(folder / "bin" / "pip"), "install", "--quiet", "--requirement", str(requirements)]
+    install = [str(folder / "bin" / "pip"), "install", "--quiet", *_wheels(), "--requirement", str(requirements)]
     for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], install):
         made = subprocess.run(command, check=False, capture_output=True, text=True)
         if made.returncode != 0:
@@ -47,6 +49,13 @@ def environment(peer: str) -> Path:
             raise StartFailed(f"install it with `{' '.join(command)}`, which failed: {reason}")
     mark.write_text(wanted)
     return folder
+
+
+def _wheels() -> list[str]:
+    """Folders of wheels at hand, which go first: PyTorch without its gigabytes for GPUs."""
+    named = os.environ.get("ALIPES_WHEELS")
+    folders = [Path(named)] if named else sorted(PROJECT.parent.glob("*/wheels"))
+    return [part for folder in folders for part in ("--find-links", str(folder))]
 
 
 def _start_fastapi(folder: Path) -> Endpoint:
@@ -86,8 +95,12 @@ def _ready(process: Process, endpoint: Endpoint, path: str) -> Endpoint:
 ALL = {
     peer.name: peer
     for peer in (
-        Peer("fastapi", "FastAPI + uvicorn + ONNX Runtime", _start_fastapi),
-        Peer("mosec", "Mosec + ONNX Runtime", _start_mosec),
+        Peer("bentoml", "BentoML"),
+        Peer("fastapi", "FastAPI + uvicorn", _start_fastapi),
+        Peer("litserve", "LitServe"),
+        Peer("mlserver", "MLServer"),
+        Peer("mosec", "Mosec", _start_mosec),
+        Peer("torchserve", "TorchServe"),
         Peer("triton", "Triton 2.51, Python backend (nvidia-pytriton wheel)", _start_triton),
     )
 }

@@ -7,10 +7,12 @@ import pytest
 from bench.__main__ import _choose, _peers
 from bench.fleet import Fleet
 from bench.models.streaming import ASKED
+from bench.rows.documents import DocumentRow
 from bench.rows.load import LoadRow
 from bench.rows.streaming import StreamRow
 from bench.rows.table import rows
 from bench.servers import peers
+from bench.servers.programs import COMMANDS, PEERS
 
 ROWS = rows(soak_requests=1000)
 
@@ -41,6 +43,36 @@ def test_targets_of_streams_name_models_of_their_row(row: StreamRow) -> None:
     assert {contender.model for contender in row.contenders} <= set(ASKED)
 
 
+@pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row, DocumentRow)], ids=lambda row: row.facts.name)
+def test_targets_of_documents_name_contenders_of_their_row(row: DocumentRow) -> None:
+    labels = {contender.label for contender in row.contenders}
+    assert {name for target in row.facts.targets for name in (target.of, target.against)} == labels
+
+
+def test_a_program_of_a_peer_that_is_not_wanted_is_not_started() -> None:
+    with Fleet(frozenset()) as fleet:
+        (row,) = [row for row in ROWS if row.facts.name == "function"]
+        assert isinstance(row, DocumentRow)
+        theirs = [contender for contender in row.contenders if contender.label != "alipes"]
+        assert [contender.start(fleet, contender.document) for contender in theirs] == [None] * len(theirs)
+        assert fleet.skipped == {}
+
+
+def test_the_first_answer_is_compared_with_that_of_a_peer_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = [row for row in ROWS if row.facts.name == "app_start"]
+    with Fleet(frozenset()) as fleet:
+        assert [cell.label for cell in row.cells(fleet)] == ["alipes", "alipes, --reload"]
+        monkeypatch.setattr(fleet, "environment", lambda peer, name: PEERS / name)
+        labels = {cell.label for cell in row.cells(fleet)}
+    assert {name for target in row.facts.targets for name in (target.of, target.against)} == labels
+
+
+def test_every_program_is_a_file_of_a_peer_that_there_is() -> None:
+    for peer in COMMANDS:
+        assert peer in peers.ALL
+        assert (PEERS / peer / "requirements.txt").is_file()
+
+
 def test_rows_are_chosen_by_name() -> None:
     assert [row.facts.name for row in _choose(ROWS, "grpc,conv")] == ["grpc", "conv"]
     assert _choose(ROWS, "all") == ROWS
@@ -50,7 +82,7 @@ def test_rows_are_chosen_by_name() -> None:
 
 def test_peers_are_chosen_by_name() -> None:
     assert _peers("none") == frozenset()
-    assert _peers("all") == {"fastapi", "mosec", "triton"}
+    assert _peers("all") == {"bentoml", "fastapi", "litserve", "mlserver", "mosec", "torchserve", "triton"}
     with pytest.raises(SystemExit, match="no peer 'bento'"):
         _peers("bento")
 

@@ -1,0 +1,74 @@
+"""Rows in which servers without a common protocol answer JSON documents that ask for the same."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from bench.document import Document
+from bench.fleet import Fleet
+from bench.load import wrk
+from bench.rows.row import Cell, Facts, Sample
+from bench.servers import programs
+from bench.servers.endpoint import Endpoint
+from bench.servers.programs import Program
+
+#: Starts a contender's server for the row; None where it is not there.
+Start = Callable[[Fleet, Document], Endpoint | None]
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A contender and what it is posted."""
+
+    label: str
+    document: Document
+    start: Start
+
+
+@dataclass(frozen=True)
+class DocumentRow:
+    """Contenders that answer documents, each on so many connections."""
+
+    facts: Facts
+    contenders: tuple[Posted, ...]
+    connections: int
+
+    def cells(self, fleet: Fleet) -> Sequence[Cell]:
+        """A cell for each contender that is there."""
+        return [cell for one in self.contenders if (cell := document_cell(one, fleet, self.connections)) is not None]
+
+
+def document_cell(contender: Posted, fleet: Fleet, connections: int) -> Cell | None:
+    """A contender, started and checked; None where it is not there.
+
+    Raises:
+        WrongAnswer: If it answers something else.
+    """
+    endpoint = contender.start(fleet, contender.document)
+    if endpoint is None:
+        return None
+    contender.document.check(endpoint.http_port)
+    return Cell(contender.label, partial(_measure, endpoint, contender.document, connections))
+
+
+def app(name: str, *flags: str) -> Start:
+    """Starts `alipes serve` on a file of `bench/apps`."""
+    return lambda fleet, document: fleet.of_row(programs.start_app(name, document, flags))
+
+
+def program(peer: str, name: str, requirements: str | None = None) -> Start:
+    """Starts a program of a peer."""
+    found = Program(peer, name, requirements)
+
+    def start(fleet: Fleet, document: Document) -> Endpoint | None:
+        return fleet.peer_of_row(peer, found.environment, lambda folder: found.start(folder, document))
+
+    return start
+
+
+def _measure(endpoint: Endpoint, document: Document, connections: int, seconds: float) -> Sample:
+    cpu_before_s = endpoint.process.cpu_seconds()
+    measurement = wrk.post(endpoint.http_port, document, connections, seconds)
+    # Steadier than any rate where others use the machine too.
+    cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
+    return Sample(measurement.rate, {**measurement.as_json(), "server_cpu_us_per_request": cpu_us})
