@@ -2,17 +2,15 @@
 
 import json
 import statistics
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from bench.fleet import ALIPES, Fleet
 from bench.load.tool import LoadFailed, run
-from bench.paths import PROJECT
 from bench.rows.row import Better, Cell, Facts, Row, Sample, Target
+from bench.servers.interpreters import advice, python_with
 
 ALONE = "torch.onnx.export"
 DYNAMO = "dynamo"
@@ -35,9 +33,7 @@ class ExportRow:
         """With alipes and without; none where there is no PyTorch."""
         python = torch_python()
         if python is None:
-            fleet.skipped["exports"] = (
-                "no PyTorch here and no .venv-torch, which `python tools/gate gate --only 'extra torch'` makes"
-            )
+            fleet.skipped["exports"] = advice("torch", "torch")
             return []
         return [
             Cell(label, partial(self._export, python, who)) for label, who in ((ALIPES, "alipes"), (ALONE, "torch"))
@@ -65,11 +61,8 @@ def export_rows() -> list[Row]:
 
 
 def torch_python() -> Path | None:
-    """An interpreter that has PyTorch: this one, or that of the environment in which exports are tested."""
-    if find_spec("torch") is not None:
-        return Path(sys.executable)
-    beside = PROJECT / ".venv-torch" / "bin" / "python"
-    return beside if beside.exists() else None
+    """An interpreter that has PyTorch."""
+    return python_with("torch", "torch")
 
 
 def _facts(name: str, title: str, bound: float | None) -> Facts:

@@ -8,6 +8,7 @@ from bench.rows.calls import calls_rows
 from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
 from bench.rows.conv import ConvRow
 from bench.rows.exports import export_rows
+from bench.rows.forests import ForestRow
 from bench.rows.functions import function_rows
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
@@ -66,6 +67,7 @@ def rows(soak_requests: int) -> list[Row]:
         *sentence_rows(),
         *function_rows(),
         AppStartRow(),
+        ForestRow(),
     ]
 
 

@@ -16,25 +16,25 @@ POLL_S = 0.002
 def start(
     repository: Path,
     name: str = "alipes",
-    pause_s: float = POLL_S,
     flags: Sequence[str] = (),
     tls: ssl.SSLContext | None = None,
     environment: Mapping[str, str] | None = None,
+    python: Path | None = None,
 ) -> Endpoint:
     """Starts `alipes serve` on a repository, with further flags, and waits until it is ready.
 
     Args:
         repository: Folder of models.
         name: Names its log.
-        pause_s: How often readiness is asked for.
         flags: Further flags.
         tls: What knows its certificate, where the flags encrypt its HTTP endpoint.
         environment: Further environment variables.
+        python: The interpreter of another environment that has it, with what its models need.
 
     Raises:
         StartFailed: If it is not installed beside this interpreter, or does not become ready.
     """
-    command = Path(sys.executable).parent / "alipes"
+    command = (python or Path(sys.executable)).parent / "alipes"
     if not command.exists():
         raise StartFailed(f"{command} does not exist: install alipes into this environment first")
     http_port, grpc_port, metrics_port = free_ports(3)
@@ -43,7 +43,7 @@ def start(
     line: list[str | Path] = [command, "serve", repository, *ports, "--allow-client-shm=true", *flags]
     process = Process(name, line, environment)
     try:
-        process.wait_until(lambda: probe.is_ready(http_port, tls=tls), pause_s=pause_s)
+        process.wait_until(lambda: probe.is_ready(http_port, tls=tls), pause_s=POLL_S)
     except BaseException:
         process.stop()
         raise

@@ -13,6 +13,8 @@ from bench.servers.process import Process, free_ports
 
 APPS = BENCH / "apps"
 PEERS = BENCH / "peers"
+#: Some of them import for long.
+START_TIMEOUT_S = 180.0
 
 #: From the folder of an environment, the program and a port to the command line.
 Command = Callable[[Path, str, int], Sequence[str | Path]]
@@ -58,7 +60,6 @@ class Program:
     name: str
     #: The folder of `bench/peers` whose requirements it needs, where that is not the peer's own.
     requirements: str | None = None
-    variables: Mapping[str, str] | None = None
 
     @property
     def environment(self) -> str:
@@ -74,8 +75,8 @@ class Program:
         """
         (port,) = free_ports(1)
         command = COMMANDS[self.peer](environment, self.name, port)
-        variables = {**VARIABLES.get(self.peer, {}), **(self.variables or {})}
-        return started(Process(f"{self.peer}_{self.name}", command, variables), port, document)
+        process = Process(f"{self.peer}_{self.name}", command, VARIABLES.get(self.peer))
+        return started(process, port, document)
 
 
 def started(process: Process, port: int, document: Document) -> Endpoint:
@@ -86,7 +87,7 @@ def started(process: Process, port: int, document: Document) -> Endpoint:
         WrongAnswer: If its answer is wrong.
     """
     try:
-        process.wait_until(lambda: document.is_answered(port), pause_s=POLL_S)
+        process.wait_until(lambda: document.is_answered(port), START_TIMEOUT_S, POLL_S)
     except BaseException:
         process.stop()
         raise

@@ -25,6 +25,7 @@ NEEDS = {
     "serve-xgboost": "trees",
     "serve-lightgbm": "trees",
     "serve-catboost": "trees",
+    "from-mlserver": "trees",
 }
 PAGES = [
     pytest.param(

@@ -10,8 +10,8 @@ from support.blocks import blocks
 
 ROOT = Path(__file__).parents[2]
 HOW_TO = ROOT / "docs" / "how-to"
-PEERS = ("fastapi", "litserve")
-FILE = re.compile(r"^[\w-]+(/[\w.-]+)*\.(py|json|properties)$")
+PEERS = ("bentoml", "fastapi", "litserve", "mlserver")
+FILE = re.compile(r"^[\w-]+(/[\w.-]+)*\.(py|json|properties|pbtxt)$")
 
 
 def programs(page: Path) -> dict[str, str]:
@@ -22,6 +22,8 @@ def programs(page: Path) -> dict[str, str]:
 
 def source(peer: str, file: str) -> Path:
     """Where a file of a page is in the project."""
+    if file.endswith("/config.pbtxt"):
+        return ROOT / "bench" / "apps" / f"{Path(file).parent.name}.pbtxt"
     inside = file.removeprefix(f"{peer}/")
     return ROOT / "bench" / ("apps" if inside == file else f"peers/{peer}") / inside
 

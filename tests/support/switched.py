@@ -13,10 +13,12 @@ _ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(_ROOT))
 
 from bench.document import Document  # noqa: E402
+from bench.models.scripts import written_by  # noqa: E402
 from bench.servers.endpoint import Endpoint  # noqa: E402
+from bench.servers.file_servers import start_mlserver  # noqa: E402
 from bench.servers.programs import APPS, Program  # noqa: E402
 
-__all__ = ["APPS", "Document", "Program", "environment_of", "post", "start"]
+__all__ = ["APPS", "Document", "Program", "environment_of", "post", "start", "start_mlserver", "written_by"]
 
 _TIMEOUT_S = 60.0
 
