@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.load.tool import LoadFailed, Measurement, run
-from bench.work import Work
+from bench.load.wrk import Request
 
 #: The share of the expected answer bytes that must have come: streams that are cut off at the end may miss theirs.
 COMPLETE_SHARE = 0.99
@@ -25,13 +25,13 @@ class Streams:
 
 
 def post(
-    port: int, work: Work, streams: Streams, duration_s: float, answer_bytes: int, *, latency: bool
+    port: int, request: Request, streams: Streams, duration_s: float, answer_bytes: int, *, latency: bool
 ) -> Measurement:
     """Sends a request over and over.
 
     Args:
         port: Where the server listens.
-        work: What is sent.
+        request: What is sent.
         streams: How many requests are in flight.
         duration_s: How long, in seconds.
         answer_bytes: Bytes of a correct answer. A gRPC error comes with status 200 and no body, so the bytes that
@@ -43,19 +43,19 @@ def post(
     """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "requests"
-        arguments = command(port, work, streams, duration_s)
+        arguments = command(port, request, streams, duration_s)
         printed = run([*arguments, f"--log-file={log}"] if latency else arguments, duration_s, interrupt=False)
         requests, rate = _figures(printed, answer_bytes)
         p50, p99 = _percentiles(log) if latency else (0.0, 0.0)
     return Measurement(requests=requests, duration_s=requests / rate, p50_us=p50, p99_us=p99)
 
 
-def command(port: int, work: Work, streams: Streams, duration_s: float) -> list[str]:
+def command(port: int, request: Request, streams: Streams, duration_s: float) -> list[str]:
     """The command line of one run."""
     load = [f"-c{streams.connections}", f"-m{streams.per_connection}", f"-t{streams.tool_threads}"]
-    options = [*load, f"-D{round(duration_s * 1000)}ms", "-d", str(work.body_file)]
-    headers = [part for name, value in work.headers.items() for part in ("-H", f"{name.lower()}: {value}")]
-    return ["h2load", *options, *headers, f"http://127.0.0.1:{port}{work.path}"]
+    options = [*load, f"-D{round(duration_s * 1000)}ms", "-d", str(request.body_file)]
+    headers = [part for name, value in request.headers.items() for part in ("-H", f"{name.lower()}: {value}")]
+    return ["h2load", *options, *headers, f"http://127.0.0.1:{port}{request.path}"]
 
 
 def _figures(printed: str, answer_bytes: int) -> tuple[int, float]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.document import Document
@@ -60,6 +60,8 @@ class Program:
     name: str
     #: The folder of `bench/peers` whose requirements it needs, where that is not the peer's own.
     requirements: str | None = None
+    #: Environment variables of its own.
+    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def environment(self) -> str:
@@ -75,7 +77,7 @@ class Program:
         """
         (port,) = free_ports(1)
         command = COMMANDS[self.peer](environment, self.name, port)
-        process = Process(f"{self.peer}_{self.name}", command, VARIABLES.get(self.peer))
+        process = Process(f"{self.peer}_{self.name}", command, {**VARIABLES.get(self.peer, {}), **self.variables})
         return started(process, port, document)
 
 

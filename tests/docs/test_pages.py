@@ -26,6 +26,7 @@ NEEDS = {
     "serve-lightgbm": "trees",
     "serve-catboost": "trees",
     "from-mlserver": "trees",
+    "from-torchserve": "torch",
 }
 PAGES = [
     pytest.param(

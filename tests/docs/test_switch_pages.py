@@ -10,14 +10,15 @@ from support.blocks import blocks
 
 ROOT = Path(__file__).parents[2]
 HOW_TO = ROOT / "docs" / "how-to"
-PEERS = ("bentoml", "fastapi", "litserve", "mlserver")
+PEERS = ("bentoml", "fastapi", "litserve", "mlserver", "torchserve")
 FILE = re.compile(r"^[\w-]+(/[\w.-]+)*\.(py|json|properties|pbtxt)$")
 
 
 def programs(page: Path) -> dict[str, str]:
     """Files that a page shows of a peer or of ours, with their content; paths are those of the page's reader."""
     found = blocks(page.read_text(encoding="utf-8"))
-    return {block.argument: block.text for block in found if FILE.match(block.argument)}
+    named = {block.argument.partition(" needs ")[0]: block.text for block in found}
+    return {file: text for file, text in named.items() if FILE.match(file)}
 
 
 def source(peer: str, file: str) -> Path:

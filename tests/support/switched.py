@@ -15,10 +15,20 @@ sys.path.insert(0, str(_ROOT))
 from bench.document import Document  # noqa: E402
 from bench.models.scripts import written_by  # noqa: E402
 from bench.servers.endpoint import Endpoint  # noqa: E402
-from bench.servers.file_servers import start_mlserver  # noqa: E402
+from bench.servers.file_servers import start_mlserver, start_torchserve  # noqa: E402
 from bench.servers.programs import APPS, Program  # noqa: E402
 
-__all__ = ["APPS", "Document", "Program", "environment_of", "post", "start", "start_mlserver", "written_by"]
+__all__ = [
+    "APPS",
+    "Document",
+    "Program",
+    "environment_of",
+    "post",
+    "start",
+    "start_mlserver",
+    "start_torchserve",
+    "written_by",
+]
 
 _TIMEOUT_S = 60.0
 
