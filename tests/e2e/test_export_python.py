@@ -74,7 +74,7 @@ def test_a_function_is_served_with_all_that_it_uses(
         whiten, input_shapes={"scale": (None, 2), "strain": (None, 4)}, output_names=["white", "largest"]
     )
     assert path == "m/1/model.py"
-    assert model.fs.list("m/1") == ["arrays.npz", "model.py"]
+    assert model.fs.list("m/1") == ["app.json", "app.py", "arrays.npz", "model.py"]
     assert 'backend: "python"' in str(model.config)
     assert (model.outputs["white"].shape, model.outputs["largest"].shape) == ((None, 2), (None,))
     named = repo.add("named", qv.Platform.PYTHON)

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from alipes.config.call_endpoint import PARAMETER
 from alipes.config.datatypes import config_number
 from alipes.config.pbtxt import to_pbtxt
 from alipes.config.schema import ModelConfig, new_config
 
-__all__ = ["APP_FILE", "MODEL_FILE", "app_config", "write_model", "write_version"]
+__all__ = ["APP_FILE", "MODEL_FILE", "app_config", "call_endpoint", "write_model", "write_version"]
 
 APP_FILE: Final = "app.json"
 """File of a version that says which function of which source it runs; clients do not see it."""
@@ -44,9 +45,13 @@ def app_config(model: Mapping[str, Any]) -> ModelConfig:
     if model["is_stream"]:
         config.model_transaction_policy.decoupled = True
     if model["has_endpoint"]:
-        endpoint = {"methods": ["POST"], "stream": bool(model["is_stream"])}
-        config.parameters["endpoint"].string_value = json.dumps(endpoint)
+        config.parameters[PARAMETER].string_value = call_endpoint(is_stream=model["is_stream"])
     return config
+
+
+def call_endpoint(*, is_stream: bool) -> str:
+    """The parameter by which `POST /<name>` reaches a function."""
+    return json.dumps({"methods": ["POST"], "stream": is_stream})
 
 
 def write_model(repository: Path, config: ModelConfig, app: Mapping[str, str]) -> None:
@@ -67,12 +72,13 @@ def write_model(repository: Path, config: ModelConfig, app: Mapping[str, str]) -
     half.rename(folder / "config.pbtxt")
 
 
-def write_version(folder: Path, app: Mapping[str, str]) -> None:
+def write_version(folder: Path, app: Mapping[str, Any]) -> None:
     """Writes the files of a version.
 
     Args:
         folder: The version's folder, which is there.
-        app: Where the app stands, and the `name` of its function.
+        app: Where the app stands, and the `name` of the model; of a function that was exported, the `function`, and
+            how it takes arrays.
     """
     (folder / "model.py").write_text(MODEL_FILE, encoding="utf-8")
     (folder / APP_FILE).write_text(json.dumps(app), encoding="utf-8")

@@ -138,11 +138,13 @@ class Model:
 
         Args:
             model_fn: What to export, as the platform takes it. `"onnx"`: a `torch.nn.Module`, a model of scikit-learn
-                or the path of an ONNX file. `"python"`: a function on arrays, which may use modules,
-                functions, arrays and plain constants of its script; or the path of a `model.py`. None for an ensemble.
+                or the path of an ONNX file. `"python"`: a function on arrays, or one, or a class, whose annotations say
+                what it takes and gives, as under `@alipes.model`; it may use modules, functions, classes, arrays and
+                plain constants of its script. Or the path of a `model.py`. None for an ensemble.
             version: Its number; None for one more than the highest. A version that exists is replaced as a whole.
             input_shapes: Shapes by input name, or in the order of the model's arguments, each with its batch axis; None
-                or -1 is a size that requests choose. Needed the first time; later, what is given must be the same.
+                or -1 is a size that requests choose. Needed the first time, unless the model itself says them; later,
+                what is given must be the same.
             output_names: Names of the outputs; `output_0` and so on where left out.
             verbose: Whether the framework's exporter may print what it does.
             max_batch_size: Rows that may run together, from several requests (dynamic batching): every shape begins

@@ -91,4 +91,4 @@ def test_a_result_of_another_number_of_rows_is_an_error() -> None:
     answers = joined(total).answers([Asked(2, x=np.zeros((2, 1)))])
     assert "got 2 rows and returned a float64" in str(answers[0])
     answers = joined(first).answers([Asked(2, x=np.zeros((2, 1)))])
-    assert "got 2 rows and returned 1 rows as value 1" in str(answers[0])
+    assert "got 2 rows and returned 1 row as value 1" in str(answers[0])

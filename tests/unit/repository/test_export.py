@@ -393,4 +393,4 @@ def test_an_export_imports_the_exporters_of_its_platform_alone(tmp_path: Path) -
     run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     imported = set(ast.literal_eval(run.stdout))
     assert "ensemble" in imported
-    assert imported.isdisjoint({"torch_onnx", "keras", "sklearn", "python_function"})
+    assert imported.isdisjoint({"torch_onnx", "keras", "sklearn", "python_app"})

@@ -23,7 +23,7 @@ _HOMES: Final[Mapping[Platform, tuple[str, ...]]] = MappingProxyType(
         Platform.TENSORRT: ("tensorrt",),
         Platform.TORCHSCRIPT: ("torch_script", "streaming_layer"),
         Platform.ENSEMBLE: ("ensemble",),
-        Platform.PYTHON: ("python_file", "python_function", "python_app"),
+        Platform.PYTHON: ("python_file", "python_app"),
         Platform.TORCHEXPORT: ("torch_export",),
         Platform.TORCHMODULE: ("torch_module",),
         Platform.SNAPSHOTTER: ("streaming",),

@@ -5,12 +5,18 @@ from __future__ import annotations
 import inspect
 from functools import partial
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["WRITE_A_MODEL", "why_no_function", "why_not_plain"]
+from alipes.worker.apps.options import options_of
+
+__all__ = ["NO_PLAIN_FUNCTION", "WRITE_A_MODEL", "why_no_function", "why_not_written"]
+
+NO_PLAIN_FUNCTION: Final = (
+    "is no plain function: neither lambdas, methods nor partial calls can be written; write it as `def name(x): ...`"
+)
 
 WRITE_A_MODEL: Final = "write a model.py (docs/how-to/serve-python.md) and export its path"
 
@@ -22,7 +28,7 @@ def why_no_function(source: Any) -> str:
         case str() | Path():
             return f"'{source}' is neither the path of a file that ends in .py nor of a folder with a model.py"
         case type():
-            what = f"'{name}' is a class: export a function that makes one and calls it, or"
+            return f"class '{name}' needs a method predict or __call__ that answers, or {WRITE_A_MODEL}"
         case MethodType():
             what = f"'{name}' is a method, whose {type(source.__self__).__name__} has a state that is not written:"
         case partial():
@@ -38,14 +44,13 @@ def why_no_function(source: Any) -> str:
     return f"{what} {WRITE_A_MODEL}"
 
 
-def why_not_plain(function: FunctionType) -> str | None:
-    """Why a function does not answer a call with arrays; None where it does."""
-    name = function.__name__
-    if inspect.iscoroutinefunction(function):
-        return f"'{name}' is async: export a plain function, or {WRITE_A_MODEL}, whose execute may be async"
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        return f"'{name}' is a generator: return arrays, or, for several responses to a request, {WRITE_A_MODEL}"
-    owner, _, _ = function.__qualname__.rpartition(".")
-    if owner and not owner.endswith("<locals>"):
-        return f"'{name}' is a method of the class {owner.rpartition('.')[2]}: {WRITE_A_MODEL}"
+def why_not_written(source: Any) -> str | None:
+    """Why a function or class cannot be a model of its own; None where it can."""
+    name = source.__name__
+    options = options_of(source)
+    if options is not None and (options.before is not None or options.after is not None):
+        return "before= and after= are models of their own: serve the app as it is, with alipes serve app.py"
+    owner, _, _ = source.__qualname__.rpartition(".")
+    if owner and not owner.endswith("<locals>") and not isinstance(source, type):
+        return f"'{name}' is a method of the class {owner.rpartition('.')[2]}: export the class, or {WRITE_A_MODEL}"
     return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from alipes._core import InferenceResponse, Tensor, call_response, read_call
 from alipes.worker.apps.custom import is_picture, png
-from alipes.worker.apps.documents import encode
 from alipes.worker.apps.exchange import Request, Response
 from alipes.worker.apps.misfit import Misfit
 from alipes.worker.apps.plan import DOCUMENT, Plan
@@ -19,15 +19,24 @@ from alipes.worker.apps.tensors import argument_of, tensors_of
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest
-    from alipes.worker.apps.bodies import Bodies
 
-__all__ = ["Ask", "ask_of"]
+__all__ = ["Ask", "Bodies", "ask_of"]
 
 _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
 _PNG: Final = "image/png"
 
 _forms: Final[dict[type[Any], str]] = {}
+
+
+class Bodies(Protocol):
+    """Reads and writes the bodies of calls."""
+
+    def read(self, body: bytes, content_type: str, query: str) -> dict[str, Any]:
+        """The arguments that a body holds."""
+
+    def encode(self, value: Any) -> bytes:
+        """A value as JSON."""
 
 
 class Ask(ABC):
@@ -94,9 +103,9 @@ class _Call(Ask):
     def response(self, value: Any) -> InferenceResponse:
         """The value as the body: JSON, or a file where it is bytes or a picture."""
         if not isinstance(value, Response):
-            body, kind = _body(value, "")
+            body, kind = _body(value, "", self._bodies.encode)
             return call_response(body, 200, kind)
-        body, kind = _body(value.value, value.content_type)
+        body, kind = _body(value.value, value.content_type, self._bodies.encode)
         headers = value.sent_headers()
         return call_response(body, value.status, kind, json.dumps(headers) if headers else "")
 
@@ -105,7 +114,7 @@ class _Call(Ask):
         status = status_of(error)
         if status is None:
             return super().failure(error)
-        return call_response(encode({"error": text_of(error)}), status)
+        return call_response(self._bodies.encode({"error": text_of(error)}), status)
 
 
 class _Document(Ask):
@@ -133,7 +142,7 @@ class _Document(Ask):
         """The value as a document, or as a file where it is bytes or a picture."""
         whole = value if isinstance(value, Response) else Response(value)
         array = np.empty(self._tensor.shape(), object)
-        array.fill(_body(whole.value, whole.content_type)[0])
+        array.fill(_body(whole.value, whole.content_type, self._bodies.encode)[0])
         return InferenceResponse([Tensor(DOCUMENT, array)])
 
 
@@ -153,7 +162,7 @@ class _Tensors(Ask):
         """
         self.arguments = {}
         for one in self._plan.arguments:
-            tensor = self._tensors.get(one.name)
+            tensor = self._tensors.get(one.input or one.name)
             if tensor is not None and one.tensor is not None:
                 array = tensor.as_numpy()
                 self.rows = len(array) if self._plan.batched else None
@@ -169,7 +178,7 @@ class _Tensors(Ask):
         return InferenceResponse(tensors_of(value, self._plan, self._wanted))
 
 
-def _body(value: Any, kind: str) -> tuple[bytes, str]:
+def _body(value: Any, kind: str, encode: Callable[[Any], bytes]) -> tuple[bytes, str]:
     """A value as a body, and its media type."""
     form = _form(type(value))
     if form == _JSON:

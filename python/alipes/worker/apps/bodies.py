@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, get_origin
 from urllib.parse import parse_qsl
 
-from alipes.worker.apps.documents import Documents
+from alipes.worker.apps.documents import Documents, encode
 from alipes.worker.apps.misfit import MALFORMED, TOO_LARGE, UNREADABLE_TYPE, Misfit
 from alipes.worker.apps.plan import Plan
 from alipes.worker.apps.tensor_types import without_none
@@ -26,7 +26,9 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 class Bodies:
-    """Reads the bodies of one function."""
+    """Reads the bodies of one function, and writes those that it answers with."""
+
+    encode = staticmethod(encode)
 
     def __init__(self, plan: Plan, documents: Documents) -> None:
         """Takes what the function takes, and the reader of its documents."""

@@ -134,6 +134,8 @@ def _array(spec: ArraySpec, value: Any) -> np.ndarray:
     if dtype is None:
         return raw
     array = raw.astype(dtype, copy=False)
+    if wanted == "O":
+        return np.asarray(_as_bytes(array), object)
     if wanted in _INTEGERS and raw.size and not np.array_equal(array, raw):
         at = "".join(f"[{index}]" for index in np.argwhere(array != raw)[0])
         raise Misfit(f"expected an integer of {dtype}, got one out of its range", path=at)
@@ -144,6 +146,10 @@ def _has_shape(array: np.ndarray, shape: tuple[int | None, ...]) -> bool:
     return len(shape) == array.ndim and all(
         wanted is None or wanted == size for wanted, size in zip(shape, array.shape, strict=True)
     )
+
+
+_as_bytes: Final = np.frompyfunc(lambda item: item.encode() if isinstance(item, str) else item, 1, 1)
+"""Texts of an array of objects as bytes, which they are in a tensor too."""
 
 
 def _first_misfit(spec: ArraySpec, value: Any, path: str) -> Misfit:

@@ -88,7 +88,12 @@ def _inputs(plan: Plan) -> list[dict[str, Any]]:
     if not plan.has_tensors:
         return [_DOCUMENT]
     return [
-        {"name": one.name, "datatype": one.tensor.datatype, "dims": one.tensor.dims, "optional": not one.required}
+        {
+            "name": one.input or one.name,
+            "datatype": one.tensor.datatype,
+            "dims": one.tensor.dims,
+            "optional": not one.required,
+        }
         for one in plan.arguments
         if one.tensor is not None
     ]

@@ -17,21 +17,26 @@ __all__ = ["Joined", "part"]
 class Joined:
     """Calls a function that takes batches."""
 
-    def __init__(self, function: Callable[..., Any], plan: Plan) -> None:
-        """Takes the function and what it takes."""
+    def __init__(self, function: Callable[..., Any], plan: Plan, warn: Callable[[str], object] | None = None) -> None:
+        """Takes the function, what it takes, and the log for what its author should know."""
         self._function = function
         self._stacks = {one.name: one.stacks for one in plan.arguments}
+        self._joins = not plan.why_alone
+        self._any_rows = plan.any_rows
+        self._warn = warn
 
     def answers(self, asks: Sequence[Ask]) -> list[Any]:
         """The part of the result for each request, or the exception that it gets.
 
         Those whose rows have one shape are one call; if it fails, each is called alone, so that one bad request fails
-        nobody else.
+        nobody else. A function that gives other rows than it gets is called for one request at a time from then on.
         """
         found: dict[int, Any] = {}
-        for members in self._groups(asks):
+        for members in self._groups(asks) if self._joins else [[at] for at in range(len(asks))]:
             answers = self._call([asks[at] for at in members])
             if isinstance(answers, Exception):
+                if len(members) > 1 and isinstance(answers, OtherRows):
+                    self._stop_joining(answers, len(members))
                 answers = (
                     [answers]
                     if len(members) == 1
@@ -39,6 +44,15 @@ class Joined:
                 )
             found.update(zip(members, answers, strict=True))
         return [found[at] for at in range(len(asks))]
+
+    def _stop_joining(self, error: OtherRows, requests: int) -> None:
+        self._joins = False
+        if self._warn is not None:
+            name = getattr(self._function, "__name__", "the function")
+            self._warn(
+                f"function '{name}' got {error.rows} rows of {requests} requests and returned {error.got}: from now on "
+                "it is called once a request"
+            )
 
     def _groups(self, asks: Sequence[Ask]) -> list[list[int]]:
         """Positions of requests that differ in nothing but their number of rows."""
@@ -58,6 +72,8 @@ class Joined:
         rows = [1 if ask.rows is None else ask.rows for ask in asks]
         try:
             result = self._function(**{name: self._column(name, asks) for name in asks[0].arguments})
+            if self._any_rows and len(asks) == 1 and asks[0].rows is not None:
+                return [result]
             _check(result, sum(rows))
         except Exception as error:
             return error
@@ -88,17 +104,34 @@ class Joined:
         return column
 
 
+class OtherRows(ValueError):
+    """A function returned another number of rows than it got.
+
+    Attributes:
+        rows: How many it got.
+        got: What it returned, in words.
+    """
+
+    def __init__(self, rows: int, got: str) -> None:
+        """Takes how many rows it got, and what it returned."""
+        super().__init__(
+            f"the function got {rows} row{'s' if rows != 1 else ''} and returned {got}: return one row for each"
+        )
+        self.rows = rows
+        self.got = got
+
+
 def _check(result: Any, rows: int) -> None:
     """Makes sure that a result has one row for each one that was given.
 
     Raises:
-        ValueError: If it has more or fewer.
+        OtherRows: If it has more or fewer.
     """
     for name, column in _columns(result):
         count = len(column) if hasattr(column, "__len__") and np.ndim(column) != 0 else None
         if count != rows:
-            got = f"{count} rows" if count is not None else f"a {type(column).__name__}"
-            raise ValueError(f"the function got {rows} rows and returned {got}{name}: return one row for each")
+            got = f"{count} row{'s' if count != 1 else ''}" if count is not None else f"a {type(column).__name__}"
+            raise OtherRows(rows, got + name)
 
 
 def _columns(result: Any) -> list[tuple[str, Any]]:

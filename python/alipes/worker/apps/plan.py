@@ -18,7 +18,7 @@ from alipes.worker.apps.exchange import Request, Response
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.tensor_types import TensorType, array_spec, tensor_type, without_none
 
-__all__ = ["DOCUMENT", "METHODS", "Argument", "Plan", "called_function", "plan_of"]
+__all__ = ["DOCUMENT", "METHODS", "Argument", "Plan", "called_function", "is_stream_or_async", "plan_of"]
 
 DOCUMENT: Final = "document"
 """Name of the tensors that carry the arguments and the result as JSON, where they are no tensors themselves."""
@@ -47,6 +47,7 @@ class Argument:
         default: Its default.
         tensor: How it looks as a tensor; None where it is none.
         stacks: Whether the rows of several requests become an array; else, in a batch, they become a list.
+        input: Name of the input tensor, where it is another than that of the argument.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Argument:
     default: Any = None
     tensor: TensorType | None = None
     stacks: bool = False
+    input: str = ""
 
     @property
     def is_file(self) -> bool:
@@ -75,6 +77,8 @@ class Plan:
         is_stream: Whether it gives any number of results, one after the other.
         is_async: Whether it is `async`.
         batched: Whether it takes the rows of several requests at once.
+        any_rows: Whether it may return another number of rows than a request has, if the request is called alone.
+        why_alone: Why each request is a call of its own, though the function takes batches; empty where it is not.
     """
 
     arguments: tuple[Argument, ...]
@@ -84,6 +88,8 @@ class Plan:
     is_stream: bool
     is_async: bool
     batched: bool
+    any_rows: bool = False
+    why_alone: str = ""
 
     @property
     def has_tensors(self) -> bool:
@@ -135,6 +141,12 @@ def plan_of(served: Callable[..., Any], options: Options) -> Plan:
         raise ConfigError(f"model '{options.name}': a function that takes batches has at least one argument")
     outputs = _outputs(result, batched=batched)
     return Plan(tuple(arguments), request, _row(result) if batched else result, outputs, is_stream, is_async, batched)
+
+
+def is_stream_or_async(function: Callable[..., Any]) -> bool:
+    """Whether a function is a generator, `async`, or both."""
+    is_stream, is_async, _ = _result(function, Any)
+    return is_stream or is_async
 
 
 def called_function(served: Callable[..., Any], name: str) -> Callable[..., Any]:

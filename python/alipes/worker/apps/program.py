@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alipes.errors import ConfigError
-from alipes.worker.apps.bodies import Bodies
-from alipes.worker.apps.documents import Documents
+from alipes.worker.apps.arrays import named_outputs, plan_of_arrays
+from alipes.worker.apps.options import Options, options_of
 from alipes.worker.apps.peers import KNOWN
-from alipes.worker.apps.plan import METHODS, plan_of
+from alipes.worker.apps.plan import METHODS, Plan, plan_of
 from alipes.worker.apps.runners import Runner, runner_of
 from alipes.worker.apps.source import FILE, Source, declared
+from alipes.worker.apps.steps import Step
+from alipes.worker.apps.unread import Unread
+from alipes.worker.triton.logger import Logger
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
+    from alipes.worker.apps.asks import Bodies
 
 __all__ = ["TritonPythonModel"]
 
@@ -33,18 +37,22 @@ class TritonPythonModel:
         """
         folder = Path(args["model_repository"]) / args["model_version"]
         document = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        steps = declared(Source.of(document).load(folder))
-        KNOWN.update({name: (step.served, step.options) for name, step in steps.items()})
-        if document["name"] not in steps:
-            raise ConfigError(f"the app has no model '{document['name']}'; it has {', '.join(sorted(steps))}")
-        served, self._options = steps[document["name"]].served, steps[document["name"]].options
+        config = json.loads(args["model_config"])
+        step = _step(document, folder, args["model_name"], int(config.get("max_batch_size", 0)))
+        served, self._options = step.served, step.options
         device = f"cuda:{args['model_instance_device_id']}" if args["model_instance_kind"] == "GPU" else "cpu"
         if self._options.start is not None:
             self._options.start()
-        plan = plan_of(served, self._options)
-        bodies = Bodies(plan, Documents(plan, self._options.name))
         self._object = _made(served, device) if isinstance(served, type) else None
         function = _method(self._object) if isinstance(served, type) else served
+        if "inputs" in document:
+            plan = plan_of_arrays(served, config, document["inputs"], document["why_alone"])
+            if plan.batched and plan.why_alone:
+                Logger.log_warn(f"function '{served.__name__}' is called once a request: {plan.why_alone}")
+            function = named_outputs(served, list(plan.outputs or ()))
+        else:
+            plan = plan_of(served, self._options)
+        bodies = _bodies(plan, self._options.name, needed="inputs" not in document)
         self._runner: Runner = runner_of(function, plan, bodies, self._options.concurrency)
         self._call("setup", device)
 
@@ -72,6 +80,47 @@ class TritonPythonModel:
 
                 run = asyncio.run
             run(result)
+
+
+def _step(document: Mapping[str, Any], folder: Path, name: str, rows: int) -> Step:
+    """The function or class that a version runs.
+
+    Args:
+        document: What the version says of it.
+        folder: The version's folder.
+        name: The model's name.
+        rows: What the configuration has as `max_batch_size`.
+
+    Raises:
+        ConfigError: If the source has none of that name.
+    """
+    module = Source.of(document).load(folder)
+    if "function" in document:  # it was exported
+        served = getattr(module, document["function"])
+        return Step(served, options_of(served) or Options(name, max_batch_size=rows))
+    steps = declared(module)
+    KNOWN.update({name: (step.served, step.options) for name, step in steps.items()})
+    if document["name"] not in steps:
+        raise ConfigError(f"the app has no model '{document['name']}'; it has {', '.join(sorted(steps))}")
+    return steps[document["name"]]
+
+
+def _bodies(plan: Plan, name: str, *, needed: bool) -> Bodies:
+    """What reads documents.
+
+    Args:
+        plan: What the function takes and gives.
+        name: The model's name.
+        needed: Whether the model cannot be served without; else, where msgspec is missing, tensors alone are answered.
+    """
+    try:
+        from alipes.worker.apps.bodies import Bodies
+        from alipes.worker.apps.documents import Documents
+    except ConfigError as error:
+        if needed:
+            raise
+        return Unread(str(error))
+    return Bodies(plan, Documents(plan, name))
 
 
 def _made(served: type[Any], device: str) -> Any:

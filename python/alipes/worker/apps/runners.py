@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from alipes.worker.apps.asks import Ask, ask_of
-from alipes.worker.apps.bodies import Bodies
 from alipes.worker.apps.joined import Joined
 from alipes.worker.apps.plan import Plan
 from alipes.worker.apps.statuses import status_of
@@ -19,6 +18,7 @@ from alipes.worker.triton.logger import Logger
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse, InferenceResponseSender
+    from alipes.worker.apps.asks import Bodies
 
 __all__ = ["Runner", "runner_of"]
 
@@ -75,7 +75,7 @@ class _OneByOne:
 
 class _Batches:
     def __init__(self, function: Callable[..., Any], plan: Plan, bodies: Bodies) -> None:
-        self._joined = Joined(function, plan)
+        self._joined = Joined(function, plan, Logger.log_warn)
         self._plan = plan
         self._bodies = bodies
 

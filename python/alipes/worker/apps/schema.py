@@ -176,6 +176,11 @@ def _tensors(plan: Plan, example: dict[str, Any] | None) -> dict[str, Any] | Non
             sizes = list(array.shape) if array.ndim else [1]
             shape = [1, *(sizes if len(sizes) == len(one.tensor.dims) else one.tensor.dims)] if plan.batched else sizes
             inputs.append(
-                {"name": one.name, "datatype": one.tensor.datatype, "shape": shape, "data": array.reshape(-1).tolist()}
+                {
+                    "name": one.input or one.name,
+                    "datatype": one.tensor.datatype,
+                    "shape": shape,
+                    "data": array.reshape(-1).tolist(),
+                }
             )
     return {"inputs": inputs}

@@ -1,13 +1,13 @@
-"""A Python function on numpy arrays as a model of the Python backend."""
+"""A Python function that takes and gives numpy arrays: what its model declares comes from shapes and from calls."""
 
 from __future__ import annotations
 
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,118 +15,60 @@ from alipes.config.datatypes import numpy_name
 from alipes.errors import ExportError
 from alipes.repository.declare import declare
 from alipes.repository.export.compare import check_numbers, judged
-from alipes.repository.export.exporter import Exporter
-from alipes.repository.export.python_source import function_source
-from alipes.repository.export.refusals import why_not_plain
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.rows import why_not_joined
-from alipes.repository.platform import Platform, conventions
 from alipes.repository.tensors import Shape, describe_shape, model_shape
-from alipes.worker.apps.options import options_of
-from alipes.worker.joint_calls import JointCalls
 
-__all__ = ["PythonFunction"]
+__all__ = ["ArrayFunction"]
 
 _log = logging.getLogger(__name__)
 
-_ARRAYS: Final = "arrays.npz"
 _ROWS: Final = 3
 
-_MODEL: Final = '''
-{joint_calls}
 
-import triton_python_backend_utils as pb_utils
+@dataclass(frozen=True, slots=True)
+class ArrayFunction:
+    """A function whose arguments and results are the declared tensors, as arrays.
 
-_INPUTS = {inputs!r}
-_OUTPUTS = {outputs!r}
-_WHY_NOT_JOINED = {why_not_joined!r}
-
-
-class TritonPythonModel:
-    """Calls the function above for requests, with their inputs as numpy arrays."""
-
-    def initialize(self, args):
-        import json
-
-        batches = json.loads(args["model_config"]).get("max_batch_size", 0) > 1
-        if batches and _WHY_NOT_JOINED:
-            pb_utils.Logger.log_warn(f"function '{function}' is called once a request: {{_WHY_NOT_JOINED}}")
-        joins = batches and not _WHY_NOT_JOINED
-        self._calls = JointCalls({function}, _OUTPUTS, joins, pb_utils.Logger.log_warn)
-
-    def execute(self, requests):
-        inputs = [self._inputs(request) for request in requests]
-        answers = iter(self._calls.answers([one for one in inputs if not isinstance(one, Exception)]))
-        return [self._response(one if isinstance(one, Exception) else next(answers)) for one in inputs]
-
-    def _inputs(self, request):
-        tensors = {{name: pb_utils.get_input_tensor_by_name(request, name) for name in _INPUTS.values()}}
-        try:
-            # An optional input that a request leaves out is left to the function's own default.
-            return {{
-                argument: tensors[name].as_numpy() for argument, name in _INPUTS.items() if tensors[name] is not None
-            }}
-        except Exception as error:
-            return error
-
-    def _response(self, answer):
-        if isinstance(answer, Exception):
-            text = f"{{type(answer).__name__}}: {{answer}}"
-            return pb_utils.InferenceResponse(error=pb_utils.TritonError(text))
-        tensors = zip(_OUTPUTS, answer, strict=True)
-        return pb_utils.InferenceResponse([pb_utils.Tensor(name, value) for name, value in tensors])
-'''
-
-
-class PythonFunction(Exporter):
-    """Writes a function that takes and gives numpy arrays as a `model.py` of its own.
-
-    The functions, modules, constants and arrays that it uses are written with it. It runs in a worker process. Where
-    the model batches, requests that wait are one call on the rows of all, if the function treats each row by itself.
+    Attributes:
+        inputs: Argument -> the input that it gets.
+        why_alone: Why requests are not joined to one call where the model batches; None where they are.
     """
 
-    platform: ClassVar[Platform] = Platform.PYTHON
+    inputs: Mapping[str, str]
+    why_alone: str | None
 
     @classmethod
-    def handles(cls, source: Any) -> bool:
-        """Plain functions."""
-        return isinstance(source, FunctionType) and options_of(source) is None
+    def declared(cls, source: FunctionType, copy: Callable[..., Any], request: ExportRequest) -> ArrayFunction:
+        """Calls the function, and declares its inputs and outputs.
 
-    def export(self, source: FunctionType, request: ExportRequest) -> None:
-        """Copies the function out of its module, calls the copy, and writes the model around it."""
-        reason = why_not_plain(source)
-        if reason is not None:
-            raise ExportError(f"export of model '{request.config.name}': {reason}")
-        extracted = function_source(source)
-        extracted.imports.append("import numpy")
+        Args:
+            source: The function.
+            copy: The function as it was written, which is held against the function itself.
+            request: The export, whose configuration gets the declarations.
+
+        Raises:
+            ExportError: If shapes, names and function do not fit together, or the copy gives other numbers.
+        """
         arguments = _arguments(source)
         _declare_inputs(request, list(arguments))
         inputs = _bind(request, arguments)
-        if extracted.arrays:
-            np.savez(request.folder / _ARRAYS, **extracted.arrays)  # type: ignore[arg-type]
-        file = request.folder / conventions[self.platform]
-        text = extracted.text(_ARRAYS)
+        left_out = {name for argument, name in inputs.items() if not arguments[argument]}
+        for tensor in request.config._proto.input:
+            tensor.optional = tensor.optional or tensor.name in left_out
         most = request.config.max_batch_size
         others = _samples(request, inputs, rows=min(_ROWS, most or _ROWS))
         results, other_results = _call(source, _samples(request, inputs, rows=min(2, most or 2))), _call(source, others)
         outputs = _declare_outputs(request, results, other_results)
         if request.check:
-            found = _ordered(_call(_load(text, source.__name__, file), others), list(outputs))
+            found = _ordered(_call(copy, others), outputs)
             with judged(request):
-                expected = _ordered(other_results, list(outputs))
-                check_numbers(request.config.name, list(outputs), expected, found, request.tolerance)
-        model = _MODEL.format(
-            joint_calls=inspect.getsource(JointCalls).rstrip(),
-            inputs=inputs,
-            outputs=outputs,
-            why_not_joined=_why_not_joined(source, request, inputs),
-            function=source.__name__,
-        )
-        head = f'"""Written by alipes.repository from the function {source.__name__}."""\n\n'
-        file.write_text(head + text + model, encoding="utf-8")
+                expected = _ordered(other_results, outputs)
+                check_numbers(request.config.name, outputs, expected, found, request.tolerance)
+        return cls(inputs, _why_alone(source, request, inputs))
 
 
-def _why_not_joined(source: FunctionType, request: ExportRequest, inputs: Mapping[str, str]) -> str | None:
+def _why_alone(source: FunctionType, request: ExportRequest, inputs: Mapping[str, str]) -> str | None:
     """Why the function is called once a request even where the model batches; None where requests are joined."""
     config = request.config
     if any(model_shape(config._proto, tensor)[:1] != (None,) for tensor in (*config.input, *config.output)):
@@ -157,7 +99,7 @@ def _declare_inputs(request: ExportRequest, arguments: Sequence[str]) -> None:
         example = ", ".join(f"'{name}': (None, 64)" for name in arguments)
         raise ExportError(
             f"Must specify input shapes: model '{request.config.name}' has no inputs yet; such as "
-            f"input_shapes={{{example}}}, where None is the batch"
+            f"input_shapes={{{example}}}, where None is the batch; or annotate the arguments"
         )
     if shapes is not None and not isinstance(shapes, Mapping):
         shapes = dict(zip(arguments, shapes, strict=False))
@@ -229,8 +171,8 @@ def _ordered(results: Mapping[str, np.ndarray], names: Sequence[str]) -> list[np
 
 def _declare_outputs(
     request: ExportRequest, results: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]
-) -> dict[str, str]:
-    """Declares the outputs; gives the numpy name of each one's datatype."""
+) -> list[str]:
+    """Declares the outputs; gives their names."""
     config = request.config
     names = list(request.output_names or [tensor.name for tensor in config.output] or results)
     if not len(names) == len(results) == len(others):
@@ -244,15 +186,9 @@ def _declare_outputs(
         shapes[name] = [None, *shape[1:]] if shape and 0 < config.max_batch_size < _ROWS else shape
         types[name] = "BYTES" if one.dtype.kind in "OSU" else one.dtype.name
     declare(config._proto, "output", shapes, types)
-    return {name: _numpy_name({tensor.name: tensor for tensor in config.output}[name].data_type) for name in names}
-
-
-def _load(text: str, name: str, file: Path) -> Callable[..., Any]:
-    """The function as its file will define it."""
-    space: dict[str, Any] = {"__file__": str(file), "__name__": "model"}
-    exec(compile(text, str(file), "exec"), space)  # our own text, made of the caller's function
-    function: Callable[..., Any] = space[name]
-    return function
+    for tensor in config.output:
+        _numpy_name(tensor.data_type)
+    return names
 
 
 def _numpy_name(datatype: int) -> str:
