@@ -119,7 +119,7 @@ STAGES: Sequence[Stage] = (
     _extra("openvino", "OpenVINO's models served"),
     _extra(
         "mlflow",
-        "MLflow's folders served by the frameworks that they name",
+        "MLflow's folders served by the frameworks that they name; an ensemble of several frameworks",
         "--extra mlflow --extra sklearn --extra keras --extra xgboost --extra lightgbm --extra torch --torch",
         900,
     ),
