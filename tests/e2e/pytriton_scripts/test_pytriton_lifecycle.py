@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Thread
@@ -207,6 +209,40 @@ def test_a_server_ends_with_its_script(end: str, status: int, tmp_path: Path) ->
         assert script.process.returncode == status, output
         until(lambda: is_gone(int(output.split()[1])))
         assert status < 0 or list(script.home.iterdir()) == []
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that another program has."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other.getsockname()[1]
+
+
+def test_a_server_that_cannot_start_leaves_nothing(home: Path, taken: int) -> None:
+    with pytest.raises(ServeError, match=str(taken)), make_triton({"http_port": taken}):
+        pass
+    assert list(home.iterdir()) == []
+    triton = make_triton({"http_port": taken})
+    with pytest.raises(ServeError, match=str(taken)):
+        triton.run()
+    assert not triton.stop()
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [("triton = Triton(config=TritonConfig(http_port={taken}))", 1), ("Triton(); raise SystemExit(3)", 3)],
+    ids=["a port in use", "never started"],
+)
+def test_a_script_without_a_server_leaves_nothing(line: str, status: int, tmp_path: Path, taken: int) -> None:
+    file = tmp_path / "script.py"
+    opened = line.format(taken=taken)
+    text = SCRIPT.replace("import Triton\n", "import Triton, TritonConfig\n").replace("triton = Triton()", opened)
+    file.write_text(text)
+    with ServingScript(file, tmp_path, serves=False) as script:
+        output, _ = script.process.communicate(timeout=60)
+        assert script.process.returncode == status, output
+        assert list(script.home.iterdir()) == []
 
 
 def test_ctrl_c_answers_what_is_under_way(tmp_path: Path) -> None:

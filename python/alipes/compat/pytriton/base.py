@@ -152,6 +152,7 @@ class TritonBase:
             return False  # a forked process has the object, and neither server nor folder
         with self._changed:
             if self._stopped:
+                self._workspace.clean()  # that of a server which never started, or could not
                 return False
             self._stopped, self._connected = True, False
         atexit.unregister(self.stop)
