@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -61,55 +60,27 @@ class Runner:
     def __init__(self, model: OpenedModel, config: Mapping[str, Any]) -> None:
         """Takes the opened model and its configuration, complete."""
         from alipes._core import InferenceResponse, Tensor, TritonError
-        from alipes.worker.joint_calls import JointCalls
+        from alipes.worker.frameworks.joint_calls import JointCalls
         from alipes.worker.triton.logger import Logger
 
         self._model = model
         self._kinds = {name: _numpy_name(kind) for name, kind in output_types(config).items()}
         self._states = self._kinds.keys() - {one["name"] for one in config["output"]}
-        self._joins = model.joins and config.get("max_batch_size", 0) > 0
-        self._calls = JointCalls(self._run, self._kinds, self._joins, Logger.log_warn)
+        joins = model.joins and config.get("max_batch_size", 0) > 0
+        self._calls = JointCalls(self._run, self._kinds, joins, Logger.log_warn)
         self._response, self._tensor, self._error = InferenceResponse, Tensor, TritonError
 
     def execute(self, requests: Sequence[InferenceRequest]) -> list[InferenceResponse]:
         """A response for each request; one that the model cannot run fails alone."""
         inputs = [{tensor.name(): tensor.as_numpy() for tensor in request.inputs()} for request in requests]
-        answers: Iterable[list[Any] | Exception] | None = None
-        if self._joins and len(inputs) > 1:
-            answers = self._together(inputs)
-        if answers is None:
-            answers = self._calls.answers(inputs)
-        return [self._answer(*pair) for pair in zip(requests, answers, strict=True)]
+        return [self._answer(*pair) for pair in zip(requests, self._calls.answers(inputs), strict=True)]
 
     def finalize(self) -> None:
         """Closes the model."""
         self._model.close()
 
-    def _together(self, inputs: Sequence[Mapping[str, Any]]) -> Iterable[list[Any]] | None:
-        """The answers to requests that differ in their number of rows alone, which is nearly always so.
-
-        `None` where they have to be told apart, or something is wrong: `JointCalls` does the same with care, for twice
-        the time.
-        """
-        names = inputs[0].keys()
-        shapes = [array.shape[1:] for array in inputs[0].values()]
-        if not all(one.keys() == names and [one[name].shape[1:] for name in names] == shapes for one in inputs):
-            return None
-        ends = list(accumulate(len(next(iter(one.values()))) for one in inputs))
-        try:
-            joined = {name: np.concatenate([one[name] for one in inputs]) for name in names}
-            found = self._run(**joined)
-        except Exception:
-            return None
-        outputs = [np.ascontiguousarray(found[name], dtype=kind) for name, kind in self._kinds.items()]
-        if any(output.shape[:1] != (ends[-1],) for output in outputs):
-            return None
-        begins = [0, *ends]
-        return ([output[begin:end] for output in outputs] for begin, end in pairwise(begins))
-
-    def _run(self, **inputs: Any) -> dict[str, Any]:
-        found = self._model.run(inputs)
-        return {name: found[name] for name in self._kinds}
+    def _run(self, **inputs: Any) -> Mapping[str, Any]:
+        return self._model.run(inputs)
 
     def _answer(self, request: InferenceRequest, answer: list[Any] | Exception) -> InferenceResponse:
         if isinstance(answer, Exception):
