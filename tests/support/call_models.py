@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from support.python_models import DECOUPLED, add_python_model
 
@@ -34,16 +35,17 @@ def reply(data, **more):
 """
 
 
-def add_call_model(
-    repository: Path,
-    name: str,
-    source: str,
-    *,
-    methods: tuple[str, ...] = ("POST",),
-    stream: bool = False,
-    config: str = "",
-) -> Path:
-    """Writes a model with an endpoint; one that streams is decoupled. It takes tensors as well, X and Y."""
-    endpoint = json.dumps({"methods": methods, "stream": stream})
-    lines = f"parameters {{ key: \"endpoint\" value: {{ string_value: '{endpoint}' }} }}\n"
-    return add_python_model(repository, name, _CALLS + source, config=lines + (DECOUPLED if stream else "") + config)
+def add_call_model(repository: Path, name: str, source: str, *, config: str = "", **members: Any) -> Path:
+    """Writes a model with an endpoint; one that streams is decoupled. It takes tensors as well, X and Y.
+
+    Args:
+        repository: The folder of the models.
+        name: The model's name.
+        source: Its code, behind what all of them share.
+        config: Further lines of its configuration.
+        members: Members of the parameter `endpoint`.
+    """
+    endpoint = {"methods": ("POST",), "stream": False, **members}
+    lines = f"parameters {{ key: \"endpoint\" value: {{ string_value: '{json.dumps(endpoint)}' }} }}\n"
+    decoupled = DECOUPLED if endpoint["stream"] else ""
+    return add_python_model(repository, name, _CALLS + source, config=lines + decoupled + config)

@@ -103,7 +103,7 @@ async fn read(
     }
     let mut request = InferRequest {
         inputs: vec![call::input(element)],
-        parameters: parameters(head, coding),
+        parameters: parameters(model, head, coding),
         call: true,
         ..InferRequest::default()
     };
@@ -142,9 +142,13 @@ fn too_large(max_bytes: u64) -> InferError {
     InferError::new(Code::TooLarge, text)
 }
 
-/// What the model learns beside the body.
-fn parameters(head: &Parts, coding: Coding) -> Vec<(String, Parameter)> {
+/// What the model learns beside the body: nothing, where it looks at no head and the body is JSON.
+fn parameters(model: &ModelVersion, head: &Parts, coding: Coding) -> Vec<(String, Parameter)> {
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let looks = model.spec.endpoint.as_ref().is_none_or(|endpoint| endpoint.head);
+    if !looks && content_type == "application/json" {
+        return Vec::new();
+    }
     let query = head.uri.query().unwrap_or_default();
     let headers = call_headers::of_request(head, coding != Coding::Identity);
     let text = |name: &str, value: String| (name.to_owned(), Parameter::String(value));

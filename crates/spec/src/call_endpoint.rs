@@ -12,6 +12,13 @@ pub struct CallEndpoint {
     /// A request may have any number of responses, which are sent as they come.
     #[serde(default)]
     pub stream: bool,
+    /// The model looks at the head of a request: method, query and headers. If not, a JSON body comes by itself.
+    #[serde(default = "yes")]
+    pub head: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A method that an endpoint may take.
@@ -74,7 +81,9 @@ mod tests {
         assert!(endpoint.stream && endpoint.takes("GET") && endpoint.takes("POST"));
         assert!(!endpoint.takes("PUT") && !endpoint.takes("post") && !endpoint.takes("HEAD"));
         assert_eq!(endpoint.allow(), "POST, GET");
-        assert!(!read(r#"{"methods": ["DELETE"]}"#).unwrap().stream);
+        let plain = read(r#"{"methods": ["DELETE"]}"#).unwrap();
+        assert!(!plain.stream && plain.head);
+        assert!(!read(r#"{"methods": ["POST"], "head": false}"#).unwrap().head);
     }
 
     #[test]

@@ -29,10 +29,12 @@ class CallEndpoint(TypedDict):
     Attributes:
         methods: At least one of `METHODS`.
         stream: Whether a request has any number of responses.
+        head: Whether the model looks at method, query and headers. If not, a JSON body comes by itself.
     """
 
     methods: list[str]
     stream: bool
+    head: bool
 
 
 def has_call_endpoint(config: ModelConfig) -> bool:
@@ -79,9 +81,11 @@ def _parse(text: str, name: str) -> CallEndpoint:
     methods, stream = members.get("methods", ["POST"]), members.get("stream", False)
     if not (isinstance(methods, list) and methods and all(method in METHODS for method in methods)):
         raise _bad(name, f"'methods' must be a list of some of {', '.join(METHODS)}, got {json.dumps(methods)}")
-    if not isinstance(stream, bool):
-        raise _bad(name, f"'stream' must be true or false, got {json.dumps(stream)}")
-    return {"methods": list(dict.fromkeys(methods)), "stream": stream}
+    head = members.get("head", True)
+    for member, value in (("stream", stream), ("head", head)):
+        if not isinstance(value, bool):
+            raise _bad(name, f"'{member}' must be true or false, got {json.dumps(value)}")
+    return {"methods": list(dict.fromkeys(methods)), "stream": stream, "head": head}
 
 
 def _bad(name: str, what: str) -> ConfigError:

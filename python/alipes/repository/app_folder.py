@@ -45,13 +45,14 @@ def app_config(model: Mapping[str, Any]) -> ModelConfig:
     if model["is_stream"]:
         config.model_transaction_policy.decoupled = True
     if model["has_endpoint"]:
-        config.parameters[PARAMETER].string_value = call_endpoint(is_stream=model["is_stream"])
+        config.parameters[PARAMETER].string_value = call_endpoint(model)
     return config
 
 
-def call_endpoint(*, is_stream: bool) -> str:
-    """The parameter by which `POST /<name>` reaches a function."""
-    return json.dumps({"methods": ["POST"], "stream": is_stream})
+def call_endpoint(model: Mapping[str, Any]) -> str:
+    """The parameter by which `POST /<name>` reaches a model of an app, with headers and query if it looks at them."""
+    looks_at_head = bool(model["looks_at_head"])
+    return json.dumps({"methods": ["POST"], "stream": bool(model["is_stream"]), "head": looks_at_head})
 
 
 def write_model(repository: Path, config: ModelConfig, app: Mapping[str, str]) -> None:

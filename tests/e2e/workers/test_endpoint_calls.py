@@ -102,6 +102,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Start) -> Ser
     add_call_model(repository, "sets", SETS)
     add_call_model(repository, "breaks", BREAKS)
     add_call_model(repository, "quick", QUICK)
+    add_call_model(repository, "headless", QUICK, head=False)
     add_python_model(repository, "plain")
     return serve_module(repository, "--http-max-input-size=1000000", "--cors-origins=https://app", "--log-verbose=1")
 
@@ -284,6 +285,14 @@ def test_the_input_of_calls_is_none_of_tensor_requests(ask: Ask, name: str) -> N
     tensor = {"name": name, "shape": [1], "datatype": "BYTES", "data": ["x"]}
     answer = ask("/v2/models/echo/infer", json.dumps({"inputs": [tensor]}))
     assert (answer.status, "X" in answer.json["error"]) == (400, True)
+
+
+def test_a_document_comes_without_the_head_that_no_model_looks_at(ask: Ask) -> None:
+    told = ask("/headless?a=1", "[1]", {"Content-Type": "application/json", "X-Mine": "1"}).json
+    expected = {"body": "[1]", "content_type": "application/json", "method": "POST", "query": "", "headers": {}}
+    assert told == expected
+    other = ask("/headless?a=1", "x", {"Content-Type": "text/plain", "X-Mine": "1"}).json
+    assert (other["content_type"], other["query"], other["headers"]["x-mine"]) == ("text/plain", "a=1", "1")
 
 
 def test_the_quick_way_says_the_same(ask: Ask) -> None:

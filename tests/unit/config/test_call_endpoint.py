@@ -28,7 +28,7 @@ def config(endpoint: str, more: str = "", name: str = "m") -> ModelConfig:
 def test_an_object_is_an_endpoint(text: str, methods: list[str], stream: bool) -> None:
     made = config(text, "model_transaction_policy { decoupled: true }" if stream else "")
     assert has_call_endpoint(made)
-    assert read_call_endpoint(made) == {"methods": methods, "stream": stream}
+    assert read_call_endpoint(made) == {"methods": methods, "stream": stream, "head": True}
 
 
 @pytest.mark.parametrize("text", ["", "http://there:80/v1", "[]", "null", "POST"])
@@ -48,6 +48,7 @@ def test_any_other_text_is_the_models_own(text: str) -> None:
         ('{"methods": "POST"}', "'methods' must be a list"),
         ('{"methods": [["POST"]]}', "'methods' must be a list"),
         ('{"stream": 1}', "'stream' must be true or false, got 1"),
+        ('{"head": null}', "'head' must be true or false, got null"),
         ('{"stream": true}', "'stream' is true, but the model_transaction_policy says decoupled: false"),
         ('{"a": ' * 100_000, "it is no JSON object"),
     ],

@@ -17,6 +17,9 @@ use super::request::InferenceRequest;
 use super::response::InferenceResponse;
 use super::tensor::Tensor;
 
+/// Media type of a document.
+const JSON: &str = "application/json";
+
 /// Body, content type, method, query string, headers as the text of a JSON object.
 pub type Call<'py> =
     (Bound<'py, PyBytes>, Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
@@ -34,6 +37,13 @@ struct CallParameters<'a> {
     headers: Cow<'a, str>,
 }
 
+impl CallParameters<'_> {
+    fn of_json() -> Self {
+        let none = Cow::Borrowed("");
+        CallParameters { content_type: JSON.into(), method: "POST".into(), query: none, headers: "{}".into() }
+    }
+}
+
 /// What a request brings where it is a call.
 ///
 /// # Errors
@@ -45,18 +55,31 @@ pub fn read<'py>(request: &Bound<'py, InferenceRequest>) -> PyResult<Option<Call
     else {
         return Ok(None);
     };
-    let parameters: CallParameters<'_> = serde_json::from_str(&request.parameters)
-        .map_err(|error| refused(format!("The server sent a call with other parameters: {error}")))?;
+    let parameters = parameters(request)?;
+    let body = with_body(reply, view, |body| PyBytes::new(py, body))?;
+    let text = |text: &str| PyString::new(py, text);
+    let CallParameters { content_type, method, query, headers } = parameters;
+    Ok(Some((body, text(&content_type), PyString::intern(py, &method), text(&query), text(&headers))))
+}
+
+/// The parameters of a call. A server that sends none leaves out what the model does not look at: the body is JSON.
+fn parameters(request: &InferenceRequest) -> PyResult<CallParameters<'_>> {
+    if request.parameters.is_empty() {
+        return Ok(CallParameters::of_json());
+    }
+    serde_json::from_str(&request.parameters)
+        .map_err(|error| refused(format!("The server sent a call with other parameters: {error}")))
+}
+
+fn with_body<T>(reply: &Reply, view: &ViewedTensor, look: impl FnOnce(&[u8]) -> T) -> PyResult<T> {
     let lease = reply.loan.lease().ok_or_else(|| refused("A call can be read only before it is answered."))?;
     let memory = reply.link.end.memory().at(view.offset, view.len);
     let memory = memory.ok_or_else(|| refused("The server sent a body outside of its memory."))?;
     // SAFETY: in the mapping, and kept by the lease; the server writes there only before it hands the memory over.
     let element = unsafe { std::slice::from_raw_parts(memory.as_ptr(), view.len) };
-    let body = PyBytes::new(py, element.get(PREFIX_BYTES..).unwrap_or_default());
+    let looked = look(element.get(PREFIX_BYTES..).unwrap_or_default());
     drop(lease);
-    let text = |text: &str| PyString::new(py, text);
-    let CallParameters { content_type, method, query, headers } = parameters;
-    Ok(Some((body, text(&content_type), PyString::intern(py, &method), text(&query), text(&headers))))
+    Ok(looked)
 }
 
 /// The body of a call, which stands behind the declared inputs.
@@ -87,12 +110,18 @@ pub fn respond(
     let mut element = Vec::with_capacity(PREFIX_BYTES + body.len());
     element.extend_from_slice(&prefix(body.len()));
     element.extend_from_slice(body);
-    let tensor = Tensor::of_strings(PyString::intern(py, BODY).unbind(), element, call::shape());
     let text = |value: &str| Parameter::String(value.to_owned());
-    let mut parameters =
-        vec![(STATUS.to_owned(), Parameter::Int64(status.into())), (CONTENT_TYPE.to_owned(), text(content_type))];
+    // What the server takes for granted is not sent.
+    let mut parameters = Vec::new();
+    if status != 200 {
+        parameters.push((STATUS.to_owned(), Parameter::Int64(status.into())));
+    }
+    if content_type != JSON {
+        parameters.push((CONTENT_TYPE.to_owned(), text(content_type)));
+    }
     if !headers.is_empty() {
         parameters.push((HEADERS.to_owned(), text(headers)));
     }
+    let tensor = Tensor::of_strings(PyString::intern(py, BODY).unbind(), element, call::shape());
     Ok(InferenceResponse::of_call(smallvec![Py::new(py, tensor)?], parameters))
 }

@@ -42,7 +42,8 @@ impl InferenceResponse {
 
     /// What the model answers a call.
     pub fn of_call(outputs: Tensors, parameters: Vec<(String, Parameter)>) -> InferenceResponse {
-        InferenceResponse { outputs, error: None, parameters: Parameters::Attached(parameters.into()) }
+        let parameters = if parameters.is_empty() { Parameters::None } else { Parameters::Attached(parameters.into()) };
+        InferenceResponse { outputs, error: None, parameters }
     }
 
     /// Why another model did not answer.

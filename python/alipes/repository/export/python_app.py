@@ -177,12 +177,12 @@ def _merge(config: Message, model: dict[str, Any], *, with_instances: bool) -> N
     for field in replaced:
         config.ClearField(field)
     config.MergeFrom(written)
-    _answer_calls(config, is_stream=model["is_stream"])
+    _answer_calls(config, model)
 
 
-def _answer_calls(config: Message, *, is_stream: bool) -> None:
+def _answer_calls(config: Message, model: Mapping[str, Any]) -> None:
     """Lets `POST /<name>` reach the model, if the server does not have the path for itself."""
     if config.name in RESERVED_NAMES:
         _log.warning("model '%s': the server has /%s for itself; ask over /v2", config.name, config.name)
     else:
-        config.parameters[PARAMETER].string_value = call_endpoint(is_stream=is_stream)
+        config.parameters[PARAMETER].string_value = call_endpoint(model)

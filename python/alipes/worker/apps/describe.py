@@ -78,6 +78,7 @@ def described(step: Step) -> dict[str, Any]:
         "device": options.device,
         "is_stream": plan.is_stream,
         "has_endpoint": step.has_endpoint,
+        "looks_at_head": bool(plan.request),
         "inputs": _inputs(plan),
         "outputs": _outputs(plan),
         "schema": schema_of(served, plan, documents, options),
