@@ -60,7 +60,6 @@ class Documents:
         Raises:
             ConfigError: If an annotation cannot be served.
         """
-        self._names = tuple(one.name for one in plan.arguments)
         fields = [_field(one) for one in plan.arguments]
         self._leaves_out = any(field[2:] == (msgspec.UNSET,) for field in fields)
         for field, argument in zip(fields, plan.arguments, strict=True):
@@ -96,10 +95,10 @@ class Documents:
         return self._arguments(found)
 
     def _arguments(self, read: Any) -> dict[str, Any]:
-        pairs = zip(self._names, msgspec.structs.astuple(read), strict=True)
+        found = msgspec.structs.asdict(read)
         if self._leaves_out:
-            return {name: value for name, value in pairs if value is not msgspec.UNSET}
-        return dict(pairs)
+            return {name: value for name, value in found.items() if value is not msgspec.UNSET}
+        return found
 
     def _explain(self, error: Exception, body: bytes, *, strict: bool) -> Misfit:
         """The error with the keys of dictionaries, which msgspec leaves out of a path, looked for."""
