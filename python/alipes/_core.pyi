@@ -27,6 +27,7 @@ __all__ = [
     "ModelVersion",
     "PreferredMemory",
     "ResponseIterator",
+    "RowReader",
     "Server",
     "Tensor",
     "TritonError",
@@ -38,6 +39,7 @@ __all__ = [
     "descriptor_set",
     "error_codes",
     "read_call",
+    "row_responses",
     "version",
 ]
 
@@ -720,6 +722,34 @@ class ErrorCodeRow:
 def error_codes() -> list[ErrorCodeRow]:
     """The table of error codes. Where rows share a gRPC code, clients raise the exception of the first."""
 
+@final
+class RowReader:
+    """Reads the documents of calls whose arguments are numbers, texts and arrays of numbers into columns of a batch."""
+
+    def __new__(cls, arguments: list[tuple[str, str, list[int] | None, bool]]) -> RowReader:
+        """Takes the arguments of a function that takes batches.
+
+        Args:
+            arguments: Of each, its name, its datatype of the V2 protocol, the sizes of a row, -1 for one that varies
+                (None where any shape will do), and whether the rows become an array; else they become a list.
+
+        Raises:
+            ValueError: If one of them cannot be read here: of 16-bit floats, or texts in arrays.
+        """
+    def read(self, requests: list[InferenceRequest] | list[bytes]) -> list[tuple[list[int], dict[str, Any]]]:
+        """Reads the requests that are calls with a JSON document which is free of anything unusual.
+
+        Args:
+            requests: A list of them, or of documents by themselves.
+
+        Returns:
+            For each shape of rows the positions of the requests, and the arguments of one call of the function. A
+            request that is in none of them is to be read by other means, which find what is wrong with it.
+
+        Raises:
+            TritonModelException: If a request was answered before.
+        """
+
 def read_call(request: InferenceRequest) -> tuple[bytes, str, str, str, str] | None:
     """What a plain HTTP request to the model's endpoint brings; ``None`` where the request is none.
 
@@ -745,6 +775,18 @@ def call_response(
 
     Raises:
         TritonModelException: If the status is another number, or the body is longer than 2 GiB.
+    """
+
+def row_responses(result: object, rows: int) -> list[InferenceResponse] | None:
+    """The responses to calls that carry the rows of an array as JSON, as `call_response` would.
+
+    Args:
+        result: What the function returned.
+        rows: How many rows it has to have.
+
+    Returns:
+        One response for each row; None where the result is no plain array of so many rows, or its elements are neither
+        numbers nor truth values, or are 16-bit floats.
     """
 
 def descriptor_set() -> bytes:

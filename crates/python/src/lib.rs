@@ -43,6 +43,8 @@ mod _core {
     #[pymodule_export]
     use super::worker::response::InferenceResponse;
     #[pymodule_export]
+    use super::worker::rows::RowReader;
+    #[pymodule_export]
     use super::worker::sender::InferenceResponseSender;
     #[pymodule_export]
     use super::worker::tensor::Tensor;
@@ -87,6 +89,12 @@ mod _core {
         headers: &str,
     ) -> PyResult<InferenceResponse> {
         super::worker::plain_call::respond(py, body, status, content_type, headers)
+    }
+
+    /// The responses that carry the rows of an array as JSON, where they can.
+    #[pyfunction]
+    fn row_responses(result: &Bound<'_, PyAny>, rows: usize) -> PyResult<Option<Vec<InferenceResponse>>> {
+        super::worker::rows::responses(result, rows)
     }
 
     /// The table of error codes.

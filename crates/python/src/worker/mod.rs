@@ -25,6 +25,7 @@ pub mod plain_call;
 mod reply;
 pub mod request;
 pub mod response;
+pub mod rows;
 pub mod sender;
 pub mod strings;
 pub mod tensor;

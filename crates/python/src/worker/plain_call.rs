@@ -62,6 +62,22 @@ pub fn read<'py>(request: &Bound<'py, InferenceRequest>) -> PyResult<Option<Call
     Ok(Some((body, text(&content_type), PyString::intern(py, &method), text(&query), text(&headers))))
 }
 
+/// What `look` makes of the body of a request that is a call with a JSON document; none where it is none.
+///
+/// # Errors
+///
+/// The request was answered before.
+pub fn with_json<T>(request: &InferenceRequest, look: impl FnOnce(&[u8]) -> T) -> PyResult<Option<T>> {
+    let Some((reply, view)) = request.received_views().and_then(|(reply, views)| Some((reply, body(reply, views)?)))
+    else {
+        return Ok(None);
+    };
+    if parameters(request)?.content_type != JSON {
+        return Ok(None);
+    }
+    with_body(reply, view, look).map(Some)
+}
+
 /// The parameters of a call. A server that sends none leaves out what the model does not look at: the body is JSON.
 fn parameters(request: &InferenceRequest) -> PyResult<CallParameters<'_>> {
     if request.parameters.is_empty() {
@@ -122,6 +138,15 @@ pub fn respond(
     if !headers.is_empty() {
         parameters.push((HEADERS.to_owned(), text(headers)));
     }
+    response(py, element, parameters)
+}
+
+/// The response whose body is an element of `BYTES`.
+///
+/// # Errors
+///
+/// Python has no memory.
+pub fn response(py: Python<'_>, element: Vec<u8>, parameters: Vec<(String, Parameter)>) -> PyResult<InferenceResponse> {
     let tensor = Tensor::of_strings(PyString::intern(py, BODY).unbind(), element, call::shape());
     Ok(InferenceResponse::of_call(smallvec![Py::new(py, tensor)?], parameters))
 }

@@ -6,7 +6,7 @@ import inspect
 import logging
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar, Final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -16,11 +17,12 @@ from alipes.worker.apps.misfit import Misfit
 from alipes.worker.apps.plan import DOCUMENT, Plan
 from alipes.worker.apps.statuses import status_of, text_of, triton_error
 from alipes.worker.apps.tensors import argument_of, tensors_of
+from alipes.worker.triton.logger import Logger
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest
 
-__all__ = ["Ask", "Bodies", "ask_of"]
+__all__ = ["Ask", "Bodies", "answered", "ask_of", "call_failed", "failed"]
 
 _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
@@ -102,19 +104,11 @@ class _Call(Ask):
 
     def response(self, value: Any) -> InferenceResponse:
         """The value as the body: JSON, or a file where it is bytes or a picture."""
-        if not isinstance(value, Response):
-            body, kind = _body(value, "", self._bodies.encode)
-            return call_response(body, 200, kind)
-        body, kind = _body(value.value, value.content_type, self._bodies.encode)
-        headers = value.sent_headers()
-        return call_response(body, value.status, kind, json.dumps(headers) if headers else "")
+        return _call_response(value, self._bodies.encode)
 
     def failure(self, error: BaseException) -> InferenceResponse:
         """An error that is meant for the caller has a status of its own; any other is the server's to answer."""
-        status = status_of(error)
-        if status is None:
-            return super().failure(error)
-        return call_response(self._bodies.encode({"error": text_of(error)}), status)
+        return _call_failure(error, self._bodies.encode)
 
 
 class _Document(Ask):
@@ -176,6 +170,54 @@ class _Tensors(Ask):
     def response(self, value: Any) -> InferenceResponse:
         """The value as the declared outputs."""
         return InferenceResponse(tensors_of(value, self._plan, self._wanted))
+
+
+def answered(value: Any, encode: Callable[[Any], bytes]) -> InferenceResponse:
+    """The response to a call whose function has returned; one that cannot be carried is a failure.
+
+    Args:
+        value: What the function returned, or the row of it that the caller gets.
+        encode: Writes a value as JSON.
+    """
+    try:
+        return _call_response(value, encode)
+    except Exception as error:
+        return call_failed(error, encode)
+
+
+def call_failed(error: Exception, encode: Callable[[Any], bytes]) -> InferenceResponse:
+    """The response to a call for an error."""
+    return failed(error, lambda error: _call_failure(error, encode))
+
+
+def failed(error: Exception, failure: Callable[[BaseException], InferenceResponse]) -> InferenceResponse:
+    """The response for an error. One that is the function's own fault goes into the log with its places.
+
+    Args:
+        error: The error.
+        failure: Makes the response.
+    """
+    if status_of(error) is None:
+        Logger.log_error("".join(traceback.format_exception(error)).rstrip())
+    response = failure(error)
+    traceback.clear_frames(error.__traceback__)  # views of the request in them would keep its memory
+    return response
+
+
+def _call_response(value: Any, encode: Callable[[Any], bytes]) -> InferenceResponse:
+    if not isinstance(value, Response):
+        body, kind = _body(value, "", encode)
+        return call_response(body, 200, kind)
+    body, kind = _body(value.value, value.content_type, encode)
+    headers = value.sent_headers()
+    return call_response(body, value.status, kind, json.dumps(headers) if headers else "")
+
+
+def _call_failure(error: BaseException, encode: Callable[[Any], bytes]) -> InferenceResponse:
+    status = status_of(error)
+    if status is None:
+        return InferenceResponse(error=triton_error(error))
+    return call_response(encode({"error": text_of(error)}), status)
 
 
 def _body(value: Any, kind: str, encode: Callable[[Any], bytes]) -> tuple[bytes, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from alipes.worker.apps.asks import Ask
 from alipes.worker.apps.plan import Plan
 
-__all__ = ["Joined", "part"]
+__all__ = ["Joined", "check_rows", "part", "parts"]
 
 
 class Joined:
@@ -74,10 +74,10 @@ class Joined:
             result = self._function(**{name: self._column(name, asks) for name in asks[0].arguments})
             if self._any_rows and len(asks) == 1 and asks[0].rows is not None:
                 return [result]
-            _check(result, sum(rows))
+            check_rows(result, sum(rows))
         except Exception as error:
             return error
-        take = _parts(result)
+        take = parts(result)
         found, start = [], 0
         for ask, count in zip(asks, rows, strict=True):
             found.append(take(start if ask.rows is None else slice(start, start + count)))
@@ -121,8 +121,12 @@ class OtherRows(ValueError):
         self.got = got
 
 
-def _check(result: Any, rows: int) -> None:
+def check_rows(result: Any, rows: int) -> None:
     """Makes sure that a result has one row for each one that was given.
+
+    Args:
+        result: What the function returned.
+        rows: How many rows it was given.
 
     Raises:
         OtherRows: If it has more or fewer.
@@ -147,11 +151,15 @@ def _columns(result: Any) -> list[tuple[str, Any]]:
 
 def part(result: Any, at: int | slice) -> Any:
     """The rows of a result that one request gets."""
-    return _parts(result)(at)
+    return parts(result)(at)
 
 
-def _parts(result: Any) -> Callable[[int | slice], Any]:
-    """What takes rows out of a result; its kind is looked at once for all requests."""
+def parts(result: Any) -> Callable[[int | slice], Any]:
+    """What takes rows out of a result; its kind is looked at once for all requests.
+
+    Args:
+        result: What the function returned.
+    """
     if isinstance(result, np.ndarray | list):
         return result.__getitem__
     if isinstance(result, Mapping):

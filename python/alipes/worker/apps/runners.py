@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from alipes.worker.apps.asks import Ask, ask_of
+from alipes.worker.apps.asks import Ask, ask_of, failed
 from alipes.worker.apps.joined import Joined
 from alipes.worker.apps.plan import Plan
-from alipes.worker.apps.statuses import status_of
+from alipes.worker.apps.rows import Rows, row_reader
 from alipes.worker.triton.logger import Logger
 
 if TYPE_CHECKING:
@@ -70,16 +69,28 @@ class _OneByOne:
             ask.read()
             return ask.response(self._function(**ask.arguments))
         except Exception as error:
-            return _failed(ask, error)
+            return failed(error, ask.failure)
 
 
 class _Batches:
     def __init__(self, function: Callable[..., Any], plan: Plan, bodies: Bodies) -> None:
+        reader = None if plan.any_rows else row_reader(plan)
+        self._rows = Rows(function, reader, bodies.encode) if reader is not None else None
         self._joined = Joined(function, plan, Logger.log_warn)
         self._plan = plan
         self._bodies = bodies
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None]:
+        if self._rows is None:
+            return [*self._one_by_one(requests)]
+        found = self._rows.answers(requests)
+        if left := [at for at, response in enumerate(found) if response is None]:
+            for at, response in zip(left, self._one_by_one([requests[at] for at in left]), strict=True):
+                found[at] = response
+        return found
+
+    def _one_by_one(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+        """The responses to requests that are read one by one."""
         asks = [ask_of(request, self._plan, self._bodies) for request in requests]
         found: dict[int, Any] = {}
         good = []
@@ -120,7 +131,7 @@ class _Streams:
             self._send_all(sender, ask)
         except Exception as error:
             with contextlib.suppress(Exception):  # the caller may be gone
-                sender.send(_failed(ask, error))
+                sender.send(failed(error, ask.failure))
         finally:
             with contextlib.suppress(Exception):
                 sender.send(flags=_FINAL)
@@ -208,7 +219,7 @@ class _Coroutines:
         except asyncio.CancelledError:
             _send(sender, ask.failure(_cancelled()), self._plan.is_stream)
         except Exception as error:
-            _send(sender, _failed(ask, error), self._plan.is_stream)
+            _send(sender, failed(error, ask.failure), self._plan.is_stream)
         if self._plan.is_stream:
             with contextlib.suppress(Exception):
                 sender.send(flags=_FINAL)
@@ -236,17 +247,8 @@ def _cancelled() -> Exception:
 
 def _response(ask: Ask, found: Any) -> InferenceResponse:
     if isinstance(found, Exception):
-        return _failed(ask, found)
+        return failed(found, ask.failure)
     try:
         return ask.response(found)
     except Exception as error:
-        return _failed(ask, error)
-
-
-def _failed(ask: Ask, error: Exception) -> InferenceResponse:
-    """The response for an error. One that is the function's own fault goes into the log with its places."""
-    if status_of(error) is None:
-        Logger.log_error("".join(traceback.format_exception(error)).rstrip())
-    response = ask.failure(error)
-    traceback.clear_frames(error.__traceback__)  # views of the request in them would keep its memory
-    return response
+        return failed(error, ask.failure)

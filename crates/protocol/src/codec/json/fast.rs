@@ -7,16 +7,15 @@ use bytes::Bytes;
 use compact_str::CompactString;
 
 use super::DecodeContext;
+use super::cursor::Cursor;
 use super::exact::read_outputs;
 use super::fill;
-use super::number::{self, Number};
 use super::parameters::{self, InputParameters};
-use super::parse::{ENVELOPE_DEPTH, peek, skip_space, skip_value};
-use super::text;
+use super::parse::{ENVELOPE_DEPTH, skip_space};
 use super::value::Value;
 use crate::codec::binary::Tail;
 use crate::codec::requested;
-use crate::limits::{MAX_DIMENSIONS, REQUEST_MAX_ENTRIES};
+use crate::limits::REQUEST_MAX_ENTRIES;
 use crate::shape::element_count;
 use crate::{Datatype, InferRequest, NoRegions, Shape, Tensor};
 
@@ -156,84 +155,4 @@ impl<'a> FastReader<'a> {
 /// Fills a field that may be given once.
 fn set<T>(field: &mut Option<T>, value: T) -> Option<()> {
     field.replace(value).is_none().then_some(())
-}
-
-/// A place in the document.
-struct Cursor<'a> {
-    text: &'a [u8],
-    at: usize,
-}
-
-/// A list or an object that is being walked over.
-struct Walk {
-    close: u8,
-    first: bool,
-}
-
-impl<'a> Cursor<'a> {
-    fn open(&mut self, bracket: u8) -> Option<Walk> {
-        if peek(self.text, self.at) != bracket {
-            return None;
-        }
-        self.at += 1;
-        Some(Walk { close: if bracket == b'{' { b'}' } else { b']' }, first: true })
-    }
-
-    /// Goes to the next element; `Some(false)` behind the last.
-    fn next_element(&mut self, walk: &mut Walk) -> Option<bool> {
-        self.at = skip_space(self.text, self.at);
-        let first = std::mem::replace(&mut walk.first, false);
-        match peek(self.text, self.at) {
-            byte if byte == walk.close => {
-                self.at += 1;
-                return Some(false);
-            }
-            b',' if !first => self.at = skip_space(self.text, self.at + 1),
-            _ if first => {}
-            _ => return None,
-        }
-        // A comma in front of the closing bracket is an error.
-        (peek(self.text, self.at) != walk.close).then_some(true)
-    }
-
-    /// Goes to the value of the next member; `Some(None)` behind the last.
-    fn next_name(&mut self, walk: &mut Walk) -> Option<Option<&'a [u8]>> {
-        if !self.next_element(walk)? {
-            return Some(None);
-        }
-        let (name, value) = super::parse::name(self.text, self.at).ok()?;
-        self.at = value;
-        if name.escaped { None } else { Some(Some(name.raw)) }
-    }
-
-    /// A string that stands in the document as it is meant.
-    fn string(&mut self) -> Option<&'a str> {
-        if peek(self.text, self.at) != b'"' {
-            return None;
-        }
-        let (quoted, end) = text::lex(self.text, self.at).ok()?;
-        self.at = end;
-        if quoted.escaped { None } else { str::from_utf8(quoted.raw).ok() }
-    }
-
-    /// Any value, which lies below `outer` open brackets.
-    fn value(&mut self, outer: usize) -> Option<Value<'a>> {
-        let start = self.at;
-        self.at = skip_value(self.text, start, outer).ok()?;
-        Some(Value::checked(self.text, start, self.at))
-    }
-
-    fn shape(&mut self) -> Option<Shape> {
-        let mut shape = Shape::new();
-        let mut sizes = self.open(b'[')?;
-        while self.next_element(&mut sizes)? {
-            if shape.len() == MAX_DIMENSIONS {
-                return None;
-            }
-            let (Number::Unsigned(size), end) = number::lex(self.text, self.at).ok()? else { return None };
-            self.at = end;
-            shape.push(i64::try_from(size).ok()?);
-        }
-        Some(shape)
-    }
 }

@@ -203,7 +203,7 @@ macro_rules! number_elements {
 number_elements!(u8: u64, u16: u64, u32: u64, u64: u64, i8: i64, i16: i64, i32: i64, i64: i64, f32: f32, f64: f64);
 
 /// What numbers are read as; the functions are those of [`Element`].
-trait Wide: Sized {
+pub(super) trait Wide: Sized {
     fn quick(window: &Window, negative: bool) -> Option<(Self, usize)>;
 
     fn any(text: &[u8], at: usize) -> Option<(Self, usize)>;

@@ -4,6 +4,7 @@
 //! numbers straight into the tensor; at anything unusual it gives up. `exact` then checks the grammar, reads the
 //! document field by field in Triton's order, and so finds the answer or the very error that Triton gives.
 
+mod cursor;
 mod data;
 mod digits;
 mod error;
@@ -18,6 +19,8 @@ mod options;
 mod parameters;
 mod parse;
 mod response;
+pub mod rows;
+mod rows_text;
 mod text;
 pub mod value;
 mod write;
