@@ -24,6 +24,9 @@ __all__ = [
     "InferenceResponse",
     "InferenceResponseSender",
     "InferenceTrace",
+    "LoadTestEngine",
+    "LoadTestRecord",
+    "LoadTestRequests",
     "ModelVersion",
     "PreferredMemory",
     "ResponseIterator",
@@ -328,6 +331,134 @@ class ClientTls:
         Raises:
             ConfigError: If a file is absent or does not hold what it should.
         """
+
+@final
+class LoadTestRequests:
+    """Requests of a load, prepared for the server that they go to."""
+
+    def __new__(
+        cls,
+        address: str,
+        wire: str,
+        connect_timeout_s: float = 10.0,
+        headers: Sequence[tuple[str, str]] | None = None,
+        tls: ClientTls | None = None,
+    ) -> LoadTestRequests:
+        """Takes what `ClientLink` takes."""
+    def infer(
+        self,
+        model: str,
+        version: str,
+        inputs: Sequence[tuple[Any, ...]],
+        outputs: Sequence[str | tuple[str, dict[str, Any]]] | None = None,
+        request_id: str = "",
+        parameters: dict[str, bool | int | float | str] | None = None,
+    ) -> None:
+        """Adds an inference; the arguments are those of `ClientLink.infer`."""
+    def call(self, path: str, body: bytes | None = None) -> None:
+        """Adds anything else; the arguments are those of `ClientLink.call`."""
+    def post(self, path: str, content_type: str, body: bytes) -> None:
+        """Adds a post of any kind, over HTTP."""
+    def __len__(self) -> int: ...
+
+@final
+class LoadTestEngine:
+    """A load that runs on threads of its own until it is stopped, or until everything is sent and answered."""
+
+    def __new__(
+        cls,
+        requests: LoadTestRequests,
+        callers: int | None = None,
+        rates: Sequence[tuple[float, float, float]] | None = None,
+        intervals_s: Sequence[float] | None = None,
+        seed: int | None = None,
+        in_flight: int = 1024,
+        threads: int = 1,
+        calls_per_connection: int = 8,
+        count: int | None = None,
+        samples: int = 0,
+    ) -> LoadTestEngine:
+        """Begins.
+
+        Args:
+            requests: What is sent, in turn.
+            callers: A closed loop: each sends its next request when its last one was answered.
+            rates: An open loop: seconds, and requests per second at the beginning and at the end of each piece.
+            intervals_s: An open loop: seconds in front of each request, over and over.
+            seed: With rates: random arrivals (Poisson) instead of even ones.
+            in_flight: An open loop: most requests under way; what is due beyond waits.
+            threads: Threads that send.
+            calls_per_connection: gRPC: calls that share a connection.
+            count: How many requests are sent; without end by default.
+            samples: Answers that each thread keeps between two cuts.
+
+        Raises:
+            TransportError: If there is no request, or one is for another protocol.
+            ValueError: If an argument is out of its range.
+        """
+    def cut(self) -> LoadTestRecord:
+        """What was measured since the last cut."""
+    def wait(self, seconds: float, answers: int | None = None) -> bool:
+        """Waits without the interpreter.
+
+        Returns:
+            Whether the load is done, or so many answers came since the last cut, before the time was up.
+        """
+    def is_done(self) -> bool:
+        """Whether everything was sent and answered."""
+    def stop(self, grace_s: float) -> None:
+        """Sends nothing more; what is not answered after so many seconds is cut off.
+
+        Raises:
+            TransportError: If a thread of the load ended before its time.
+        """
+
+@final
+class LoadTestRecord:
+    """What was measured between two cuts.
+
+    Times are pairs of arrays of equal length: the times that were seen, ascending, and how often each was.
+    """
+
+    @property
+    def latencies(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """From the moment a request was due until its answer was there, in nanoseconds."""
+    @property
+    def lateness(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """From the moment a request was due until the load turned to it."""
+    @property
+    def queueing(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """From then until a connection was free."""
+    @property
+    def answers(self) -> int:
+        """Good answers."""
+    @property
+    def sending_ns(self) -> int:
+        """Time that sending took, in all."""
+    @property
+    def waiting_ns(self) -> int:
+        """Time until the first byte of answers, in all."""
+    @property
+    def receiving_ns(self) -> int:
+        """Time that receiving took, in all."""
+    @property
+    def received_bytes(self) -> int:
+        """Bytes of answers, in all."""
+    @property
+    def failures(self) -> dict[str, int]:
+        """What went wrong, and how often."""
+    @property
+    def dropped(self) -> int:
+        """Requests that were due and never sent."""
+    @property
+    def connections(self) -> int:
+        """Connections that were opened."""
+    @property
+    def busy_ns(self) -> int:
+        """Processor time of the threads that send."""
+    @property
+    def samples(self) -> list[tuple[int, bytes]]:
+        """Which request, and its answer as it came."""
 
 @final
 class ClientStream:

@@ -40,6 +40,7 @@ ALLOWED = {
     "serve": {"apps", "local_ports", "progress", "config", "client"},
     "attached": {"config", "repository", "worker", "serve", "client"},
     "monitor": {"local_ports", "client"},
+    "loadtest": {"client"},
     "plots": {"monitor"},
 }
 EVERYBODY = {"errors", "types", "_core", "lazily"}
@@ -93,7 +94,20 @@ CRATES = {
         "grpc",
     },
     "client": {"clock", "protocol", "tls"},
-    "python": {"clock", "protocol", "scheduler", "engine", "link", "tls", "spec", "runtime", "server", "client"},
+    "loadtest": {"clock", "client"},
+    "python": {
+        "clock",
+        "protocol",
+        "scheduler",
+        "engine",
+        "link",
+        "tls",
+        "spec",
+        "runtime",
+        "server",
+        "client",
+        "loadtest",
+    },
 }
 
 

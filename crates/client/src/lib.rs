@@ -25,6 +25,6 @@ pub mod waiting;
 pub use error::{ClientError, Kind};
 pub use grpc::outbox::Put;
 pub use grpc::stream::{Stream, StreamStatus};
-pub use message::{Incoming, Outgoing, Verb};
+pub use message::{Incoming, Outgoing, Received, Verb};
 pub use socket::security::Security;
 pub use target::{Target, Wire};

@@ -1,5 +1,7 @@
 //! Requests and answers as bytes, for both protocols.
 
+use std::time::Instant;
+
 use alipes_protocol::codec::proto::Reply;
 use bytes::Bytes;
 
@@ -36,6 +38,17 @@ pub enum Incoming {
     Reply(Box<Reply>),
     /// To anything else: gRPC's message, HTTP's body.
     Body(Bytes),
+}
+
+/// An answer as it came, and when.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// gRPC's message, HTTP's body.
+    pub body: Bytes,
+    /// When the last byte of the request had been handed to the system; over gRPC, to the connection.
+    pub sent: Instant,
+    /// When the first bytes of the answer were there.
+    pub first: Instant,
 }
 
 /// gRPC's message as an answer.

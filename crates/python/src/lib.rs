@@ -4,6 +4,7 @@ mod allocator;
 mod client;
 mod control;
 mod detached;
+mod loadtest;
 mod server;
 mod tables;
 mod worker;
@@ -28,6 +29,12 @@ mod _core {
     use super::client::tls::ClientTls;
     #[pymodule_export]
     use super::control::Control;
+    #[pymodule_export]
+    use super::loadtest::engine::LoadTestEngine;
+    #[pymodule_export]
+    use super::loadtest::record::LoadTestRecord;
+    #[pymodule_export]
+    use super::loadtest::requests::LoadTestRequests;
     #[pymodule_export]
     use super::server::{Cancellation, ModelVersion, Server};
     #[pymodule_export]

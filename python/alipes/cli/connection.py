@@ -24,10 +24,12 @@ __all__ = [
     "TlsRoots",
     "Url",
     "connect",
+    "default_address",
     "endpoint_of",
     "http_url",
     "launched",
     "read_headers",
+    "with_scheme",
 ]
 
 DEFAULT_ADDRESS: Final = "localhost:8000"
@@ -74,7 +76,7 @@ def connect(
     from alipes.client import Client, Retry, Tls
 
     tls = Tls(roots=tls_roots) if tls_roots else None
-    address = _with_scheme(url or default_address(), encrypted=tls is not None)
+    address = with_scheme(url or default_address(), encrypted=tls is not None)
     try:
         # A person decides whether to try again.
         return Client(address, timeout_s=timeout_s, retry=Retry(times=0), headers=read_headers(headers), tls=tls)
@@ -94,7 +96,7 @@ def http_url(url: str | None) -> str:
     Raises:
         CommandFailed: If it speaks gRPC there, or listens at a Unix socket.
     """
-    address = _with_scheme(url or default_address(), encrypted=False)
+    address = with_scheme(url or default_address(), encrypted=False)
     scheme, _, rest = address.partition("://")
     if scheme in ("http", "https") and not rest.startswith("unix:"):
         return f"{scheme}://{resolve(rest)}".rstrip("/")
@@ -157,7 +159,7 @@ def read_headers(lines: Sequence[str] | None) -> dict[str, str]:
     return headers
 
 
-def _with_scheme(address: str, *, encrypted: bool) -> str:
+def with_scheme(address: str, *, encrypted: bool) -> str:
     """The address with the protocol that is spoken there, where it names none."""
     from alipes.client.wrong_port import spoken_at
 

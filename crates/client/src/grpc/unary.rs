@@ -1,16 +1,17 @@
 //! Calls of one request and one response.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alipes_protocol::codec::proto::{RequestMessage, first_raw_output};
 use bytes::{BufMut, Bytes};
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{RecvStream, SendStream};
+use http::Request;
 
 use super::messages::{Messages, PREFIX_BYTES};
 use super::{call, status, writer};
 use crate::error::{ClientError, Kind};
-use crate::message::{Outgoing, Verb};
+use crate::message::{Outgoing, Received, Verb};
 use crate::target::Target;
 
 /// A message up to this size leaves in one frame together with the end of the call.
@@ -47,22 +48,46 @@ pub async fn call(
     limit: Option<Duration>,
 ) -> Result<Bytes, ClientError> {
     let head = call::head(target, &request.path, limit)?;
-    let mut requests = requests.clone().ready().await.map_err(|error| broken(target, &error))?;
+    let received = exchange(requests.clone(), target, head, request.pieces, request.infer).await?;
+    Ok(received.body)
+}
+
+/// The head of a call, for who makes many of them.
+///
+/// # Errors
+/// Headers of the target that HTTP does not know or gRPC keeps for itself.
+pub fn head(target: &Target, method: &str) -> Result<Request<()>, ClientError> {
+    call::head(target, method, None)
+}
+
+/// Sends a head and a message in pieces, and receives the answer as it is; an inference's with its tensors aligned.
+///
+/// # Errors
+/// What the server says, or a broken connection.
+pub async fn exchange(
+    requests: SendRequest<Bytes>,
+    target: &Target,
+    head: Request<()>,
+    pieces: Vec<Bytes>,
+    infer: bool,
+) -> Result<Received, ClientError> {
+    let mut requests = requests.ready().await.map_err(|error| broken(target, &error))?;
     let (response, body) = requests.send_request(head, false).map_err(|error| broken(target, &error))?;
-    let mut sending = Box::pin(send(body, request.pieces));
-    let mut receiving = Box::pin(receive(response, request.infer));
-    let mut sent = false;
+    let mut sending = Box::pin(send(body, pieces));
+    let mut receiving = Box::pin(receive(response, infer));
+    let mut sent = None;
     let outcome = loop {
         tokio::select! {
             biased;
-            () = &mut sending, if !sent => sent = true,
+            () = &mut sending, if sent.is_none() => sent = Some(alipes_clock::now()),
             outcome = &mut receiving => break outcome,
         }
     };
-    outcome.map_err(|failure| match failure {
-        CallFailure::Broken(error) => broken(target, &error),
-        CallFailure::Reported(error) => error,
-    })
+    match outcome {
+        Ok((body, first)) => Ok(Received { body, sent: sent.unwrap_or(first), first }),
+        Err(CallFailure::Broken(error)) => Err(broken(target, &error)),
+        Err(CallFailure::Reported(error)) => Err(error),
+    }
 }
 
 enum CallFailure {
@@ -97,8 +122,10 @@ async fn send(mut body: SendStream<Bytes>, pieces: Vec<Bytes>) {
     let _ = body.send_data(Bytes::new(), true);
 }
 
-async fn receive(response: ResponseFuture, infer: bool) -> Result<Bytes, CallFailure> {
+/// The message, and when the answer began.
+async fn receive(response: ResponseFuture, infer: bool) -> Result<(Bytes, Instant), CallFailure> {
     let (head, body) = response.await?.into_parts();
+    let first_bytes = alipes_clock::now();
     if let Some(status) = status::of_headers(&head.headers) {
         return Err(refused(status).into());
     }
@@ -108,6 +135,7 @@ async fn receive(response: ResponseFuture, infer: bool) -> Result<Bytes, CallFai
     let messages = if infer { Messages::with_tensors(first_raw_output) } else { Messages::default() };
     let (message, body) = first(body, messages).await?;
     finish(body).await?;
+    let message = message.map(|message| (message, first_bytes));
     message.ok_or_else(|| ClientError::broken("the server ended the call without a response").into())
 }
 

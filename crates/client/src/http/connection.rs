@@ -13,7 +13,7 @@ use super::head::{self, Head};
 use super::{body, reply};
 use crate::driver::Driver;
 use crate::error::{ClientError, Kind};
-use crate::message::{Incoming, Outgoing};
+use crate::message::{Incoming, Outgoing, Received};
 use crate::socket::{self, Socket};
 use crate::target::Target;
 
@@ -54,6 +54,35 @@ impl HttpConnection {
             Ok((outcome, keep)) => (outcome, keep),
             Err(error) => (Err(error), false),
         }
+    }
+
+    /// Sends a request that is whole, head and body, and receives its answer as it is.
+    ///
+    /// # Errors
+    /// A broken connection, and what the server refuses.
+    ///
+    /// # Returns
+    /// The answer, and whether the connection can be used again.
+    pub async fn exchange(&mut self, whole: &[u8]) -> (Result<Received, ClientError>, bool) {
+        match self.send_and_receive(whole).await {
+            Ok((outcome, keep)) => (outcome, keep),
+            Err(error) => (Err(error), false),
+        }
+    }
+
+    async fn send_and_receive(&mut self, whole: &[u8]) -> Result<(Result<Received, ClientError>, bool), ClientError> {
+        let of_io = |error: std::io::Error| ClientError::of_socket("the connection broke", &error);
+        self.socket.write_all(whole).await.map_err(of_io)?;
+        self.socket.flush().await.map_err(of_io)?;
+        let sent = alipes_clock::now();
+        self.buffer.reserve(BUFFER_BYTES);
+        body::more(&mut self.socket, &mut self.buffer).await?;
+        let first = alipes_clock::now();
+        let head = self.head().await?;
+        let body = body::read(&mut self.socket, &mut self.buffer, &head).await?;
+        let keep = head.keep && self.buffer.is_empty();
+        let outcome = if is_success(&head) { Ok(Received { body, sent, first }) } else { Err(refused(&head, &body)) };
+        Ok((outcome, keep))
     }
 
     async fn attempt(
@@ -121,18 +150,27 @@ struct ErrorDocument {
 
 /// A body as an answer.
 fn read(head: &Head, body: Bytes, infer: bool) -> Result<Incoming, ClientError> {
-    if !(200..300).contains(&head.status) {
-        let reported = serde_json::from_slice::<ErrorDocument>(&body).map(|failure| failure.error);
-        let text = reported.unwrap_or_else(|_| match body.is_empty() {
-            true => format!("HTTP status {}", head.status),
-            false => format!("HTTP status {}: {}", head.status, String::from_utf8_lossy(&body[..body.len().min(200)])),
-        });
-        return Err(ClientError::new(Kind::Refused(code(head.status)), text));
+    if !is_success(head) {
+        return Err(refused(head, &body));
     }
     if !infer {
         return Ok(Incoming::Body(body));
     }
     reply::decode(body, head.json_length).map(|reply| Incoming::Reply(Box::new(reply)))
+}
+
+fn is_success(head: &Head) -> bool {
+    (200..300).contains(&head.status)
+}
+
+/// What the server says with a status that is no success.
+fn refused(head: &Head, body: &[u8]) -> ClientError {
+    let reported = serde_json::from_slice::<ErrorDocument>(body).map(|failure| failure.error);
+    let text = reported.unwrap_or_else(|_| match body.is_empty() {
+        true => format!("HTTP status {}", head.status),
+        false => format!("HTTP status {}: {}", head.status, String::from_utf8_lossy(&body[..body.len().min(200)])),
+    });
+    ClientError::new(Kind::Refused(code(head.status)), text)
 }
 
 /// Number of the gRPC code that an HTTP status stands for.

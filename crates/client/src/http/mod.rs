@@ -6,7 +6,7 @@
 
 mod body;
 pub mod connection;
-mod head;
+pub mod head;
 pub mod reply;
 pub mod request;
 mod values;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alipes_client::async_pool::AsyncPool;
 use alipes_client::pool::Pool;
-use alipes_client::{ClientError, Incoming, Outgoing, Target, Wire};
+use alipes_client::{ClientError, Incoming, Outgoing, Target};
 use arc_swap::ArcSwap;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PySequence};
@@ -17,6 +17,7 @@ use super::plan::{self, ClientPlan};
 use super::requests::{Question, control};
 use super::tls::{ClientTls, seal};
 use super::waiting::{Deadline, wait};
+use super::wire;
 use crate::worker::arrays;
 
 /// The calls to one server.
@@ -53,13 +54,8 @@ impl ClientLink {
         tls: Option<&ClientTls>,
     ) -> PyResult<ClientLink> {
         arrays::prepare(py)?;
-        let wire = match wire {
-            "grpc" => Wire::Grpc,
-            "http" => Wire::Http,
-            _ => return Err(wrong(format!("the wire '{wire}' is unknown: expected 'grpc' or 'http'"))),
-        };
         let limit = Duration::try_from_secs_f64(connect_timeout_s.max(0.0)).unwrap_or(Duration::MAX);
-        let target = Target::new(address, wire, headers.unwrap_or_default(), limit);
+        let target = Target::new(address, wire::read(wire)?, headers.unwrap_or_default(), limit);
         let target = Arc::new(seal(py, target.map_err(|error| exception(py, &error))?, tls)?);
         Ok(ClientLink { own: ArcSwap::new(Own::new(&target)), target })
     }

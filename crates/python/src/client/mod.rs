@@ -1,13 +1,14 @@
 //! What asks servers from Python: arrays in, arrays out, typed errors. The work is `alipes_client`'s.
 
-mod errors;
+pub mod errors;
 mod inputs;
 pub mod link;
 pub mod mailbox;
 mod outputs;
 mod parameters;
 pub mod plan;
-mod requests;
+pub mod requests;
 pub mod stream;
 pub mod tls;
-mod waiting;
+pub mod waiting;
+pub mod wire;

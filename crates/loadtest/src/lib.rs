@@ -1,0 +1,21 @@
+//! Sends prepared requests to a server and measures its answers.
+//!
+//! In a *closed loop* each of so many callers sends its next request when its last one was answered: a server that
+//! stalls is asked less, so what the callers would have waited is missing from their latencies. In an *open loop* a
+//! schedule says when each request is due, whatever the server does, and its latency counts from that moment.
+//!
+//! [`engine::Engine`] runs a [`plan::Plan`] on threads of its own until it is stopped; [`engine::Engine::cut`] takes
+//! what was measured since the last cut, so that who measures decides what a window is.
+
+pub mod arrivals;
+pub mod engine;
+mod line;
+pub mod plan;
+mod queue;
+pub mod record;
+mod timer;
+mod worker;
+
+pub use engine::Engine;
+pub use plan::{Loop, Plan, Prepared};
+pub use record::{Record, Sample};

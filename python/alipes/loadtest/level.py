@@ -1,0 +1,120 @@
+"""What one level of load showed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from alipes.loadtest.pace import Closed, Pace
+from alipes.loadtest.spread import Interval
+from alipes.loadtest.window import Window
+
+__all__ = ["Level"]
+
+_BUSY: Final = 0.9
+"""Share of its threads' time from which the tester may itself be the limit."""
+_LATE: Final = 0.1
+"""Lateness of the tester as a share of the latency, from which it is worth a word."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """What one level of load showed.
+
+    Attributes:
+        pace: The load.
+        windows: All that were measured, in their order.
+        used: How many of the last ones the figures come from.
+        is_settled: Whether rate and latency agreed in these.
+        threads: Threads that sent.
+        percentile: The latency that had to settle; `None` for the mean.
+    """
+
+    pace: Pace
+    windows: Sequence[Window]
+    used: int
+    is_settled: bool
+    threads: int
+    percentile: float | None = None
+
+    @cached_property
+    def result(self) -> Window:
+        """The windows that the figures come from, as one."""
+        return Window.merged(self._counted)
+
+    @property
+    def rate(self) -> Interval:
+        """Good answers per second."""
+        return Interval.of([window.rate for window in self._counted])
+
+    @property
+    def latency_ms(self) -> Interval:
+        """The latency that had to settle, in milliseconds."""
+        return Interval.of([latency_ms(window, self.percentile) for window in self._counted])
+
+    @property
+    def _counted(self) -> Sequence[Window]:
+        return self.windows[-self.used :]
+
+    def notes(self) -> list[str]:
+        """What a reader of the figures has to know."""
+        result = self.result
+        notes = []
+        if not self.is_settled and len(self.windows) > 1:
+            rates = [window.rate for window in self._counted]
+            notes.append(
+                f"it did not settle in {len(self.windows)} windows: the rate went from {min(rates):,.0f} to "
+                f"{max(rates):,.0f}/s"
+            )
+        if result.tester_cores > _BUSY * self.threads:
+            notes.append(
+                f"the tester used {result.tester_cores:.1f} of its {self.threads} threads: it may be the limit, and "
+                "its own time is in the latencies; give it --threads, or another machine"
+            )
+        if result.lateness.count and result.lateness.percentile_ms(99) > _LATE * result.latencies.percentile_ms(50):
+            notes.append(
+                f"requests were turned to late: 99 % within {result.lateness.percentile_ms(99):.3g} ms, which is "
+                "inside the latency"
+            )
+        if result.queueing.count and result.queueing.percentile_ms(99) > _LATE * result.latencies.percentile_ms(50):
+            notes.append(
+                f"requests waited for a connection: 99 % within {result.queueing.percentile_ms(99):.3g} ms, which is "
+                "inside the latency"
+            )
+        for text, count in sorted(result.failures.items(), key=lambda item: -item[1]):
+            notes.append(f"{count:,} failed: {text}")
+        if result.dropped:
+            notes.append(f"{result.dropped:,} were due and never sent: the server is far behind")
+        return notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for JSON and for tables."""
+        result, rate = self.result, self.rate
+        percentiles = {
+            f"p{percent:g}_ms": result.latencies.percentile_ms(percent) for percent in (50, 90, 95, 99, 99.9)
+        }
+        return {
+            "loop": "closed" if isinstance(self.pace, Closed) else "open",
+            "load": self.pace.value,
+            "rate": rate.mean,
+            "rate_low": rate.low,
+            "rate_high": rate.high,
+            "mean_ms": result.latencies.mean_ms,
+            **percentiles,
+            "max_ms": result.latencies.max_ms,
+            "late_p99_ms": result.lateness.percentile_ms(99),
+            "queue_p99_ms": result.queueing.percentile_ms(99),
+            "answers": result.answers,
+            "failed": result.failed,
+            "seconds": result.seconds,
+            "windows": len(self._counted),
+            "is_settled": self.is_settled,
+            "tester_cores": result.tester_cores,
+        }
+
+
+def latency_ms(window: Window, percentile: float | None) -> float:
+    """The latency of a window that has to settle."""
+    return window.latencies.mean_ms if percentile is None else window.latencies.percentile_ms(percentile)

@@ -1,0 +1,63 @@
+"""What a level says of itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from alipes.loadtest import Closed, Histogram, Level, Window
+
+
+def histogram(*times_ms: float) -> Histogram:
+    times, counts = np.unique(np.array(times_ms) * 1e6, return_counts=True)
+    return Histogram(times.astype(np.uint64), counts.astype(np.uint64))
+
+
+def window(answers: int = 100, **other: object) -> Window:
+    nothing = histogram(*[0.0] * answers)
+    parts = {"latencies": histogram(*[10.0] * answers), "lateness": nothing, "queueing": nothing}
+    figures = {"sending_ms": 1.0, "waiting_ms": 2.0, "receiving_ms": 3.0}
+    return Window(1.0, **{**parts, **figures, **other})  # type: ignore[arg-type]
+
+
+def level(*windows: Window, settled: bool = True) -> Level:
+    return Level(Closed(1), windows, len(windows), settled, threads=1)
+
+
+def test_windows_become_one() -> None:
+    both = level(window(100, failures={"a": 1}), window(300, failures={"a": 2, "b": 1}, sending_ms=5.0))
+    assert (both.result.answers, both.result.seconds, both.rate.mean) == (400, 2.0, 200)
+    assert both.result.failures == {"a": 3, "b": 1}
+    assert both.result.sending_ms == pytest.approx((1.0 * 100 + 5.0 * 300) / 400)
+    assert both.latency_ms.mean == pytest.approx(10)
+
+
+def test_figures_come_from_the_windows_that_settled_it() -> None:
+    windows = [window(10), window(100), window(100), window(100)]
+    assert Level(Closed(1), windows, 3, True, 1).rate.mean == 100
+
+
+def test_a_good_level_has_no_notes() -> None:
+    assert level(window(), window(), window()).notes() == []
+
+
+@pytest.mark.parametrize(
+    ("windows", "settled", "note"),
+    [
+        ([window(100), window(200)], False, "did not settle in 2 windows: the rate went from 100 to 200/s"),
+        ([window(tester_cores=0.95)], True, "it may be the limit"),
+        ([window(lateness=histogram(*[2.0] * 100))], True, "turned to late: 99 % within 2 ms"),
+        ([window(queueing=histogram(*[2.0] * 100))], True, "waited for a connection: 99 % within 2 ms"),
+        ([window(failures={"no such model": 3})], True, "3 failed: no such model"),
+        ([window(dropped=7)], True, "7 were due and never sent"),
+    ],
+)
+def test_what_a_reader_has_to_know_is_a_note(windows: list[Window], settled: bool, note: str) -> None:
+    notes = level(*windows, settled=settled).notes()
+    assert len(notes) == 1
+    assert note in notes[0]
+
+
+def test_figures_are_a_dictionary() -> None:
+    figures = level(window(), window()).to_dict()
+    assert (figures["loop"], figures["load"], figures["answers"], figures["failed"]) == ("closed", 1, 200, 0)
+    assert (figures["p50_ms"], figures["p99.9_ms"], figures["rate"]) == (10, 10, 100)
