@@ -44,5 +44,5 @@ def held_back() -> Iterator[HeldBack]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in held.seen:
-            signal.raise_signal(number)
+        for seen in held.seen:
+            signal.raise_signal(seen)

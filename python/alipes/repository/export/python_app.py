@@ -94,7 +94,7 @@ class _Copy:
         with self._read() as copy:
             found = ArrayFunction.declared(self._source, copy, self._request)
         if not config.HasField("sequence_batching"):
-            _answer_calls(config, is_stream=False)
+            _answer_calls(config, {"is_stream": False, "looks_at_head": False})
         self._write(inputs=found.inputs, why_alone=found.why_alone or "")
 
     def write_annotated(self) -> None:
