@@ -32,8 +32,8 @@ RELOADED = r"Signal \(1\) Received: certificates and files are opened again"
 TAKE_TERMINAL = """
 import fcntl, os, signal, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-if sys.argv[1] == "nohup":
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+# The tests themselves may run under nohup.
+signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1] == "nohup" else signal.SIG_DFL)
 os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """
 
