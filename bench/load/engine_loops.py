@@ -28,7 +28,8 @@ def _onnx(file: str) -> Run:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    return lambda rows: session.run(None, {"x": rows})[0]
+    name = session.get_inputs()[0].name
+    return lambda rows: session.run(None, {name: rows})[0]
 
 
 def _torchscript(file: str) -> Run:

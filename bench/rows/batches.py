@@ -37,10 +37,10 @@ class Batches:
 
     def served(self, endpoint: Endpoint, load: Callable[[], Measurement]) -> Sample:
         """Loads the server, and remembers the batches of that time."""
-        before, cpu_before_s = self._counted(endpoint), endpoint.process.cpu_seconds()
+        before, cpu_before_s = self.counted(endpoint), endpoint.process.cpu_seconds()
         measurement = load()
         cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
-        grown = {size: count - before.get(size, 0) for size, count in self._counted(endpoint).items()}
+        grown = {size: count - before.get(size, 0) for size, count in self.counted(endpoint).items()}
         self.counts = {size: count for size, count in grown.items() if count > 0}
         detail = {**measurement.as_json(), "batches": dict(self.counts), "server_cpu_us_per_request": cpu_us}
         return Sample(measurement.rate, detail)
@@ -56,7 +56,7 @@ class Batches:
         detail = {"batches": dict(self.counts), "server_cpu_us_per_request": figures["cpu_us_per_row"]}
         return Sample(figures["rate"], detail)
 
-    def _counted(self, endpoint: Endpoint) -> dict[int, int]:
+    def counted(self, endpoint: Endpoint) -> dict[int, int]:
         """Executions so far by batch size, from the server's statistics."""
         statistics = probe.get_json(endpoint.http_port, f"/v2/models/{self.model}/stats")["model_stats"][0]
         return {int(batch["batch_size"]): int(batch["compute_infer"]["count"]) for batch in statistics["batch_stats"]}

@@ -13,6 +13,7 @@ from bench.rows.functions import function_rows
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
 from bench.rows.many import ManyMemoryRow, ManyRow
+from bench.rows.pictures import pictures_rows
 from bench.rows.priority import PriorityRow
 from bench.rows.python import python_rows
 from bench.rows.reload import ReloadRow
@@ -61,6 +62,7 @@ def rows(soak_requests: int) -> list[Row]:
         ManyRow(),
         ManyMemoryRow(),
         *python_rows(),
+        *pictures_rows(),
         *streaming_rows(),
         *updates_rows(),
         *calls_rows(),

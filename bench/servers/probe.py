@@ -34,6 +34,24 @@ def get_json(port: int, path: str) -> Any:
         connection.close()
 
 
+def post(port: int, path: str, body: bytes) -> bytes:
+    """The body of the answer to a POST.
+
+    Raises:
+        WrongAnswer: If the status is not 200.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+    try:
+        connection.request("POST", path, body=body)
+        response = connection.getresponse()
+        answer = response.read()
+    finally:
+        connection.close()
+    if response.status != http.client.OK:
+        raise WrongAnswer(f"{path}: status {response.status}: {answer[:200]!r}")
+    return answer
+
+
 def check(port: int, work: Work, path: str | None = None, tls: ssl.SSLContext | None = None) -> int:
     """Sends a request once and compares the answer.
 
