@@ -58,7 +58,9 @@ def _torch(torch, module) -> Run:  # type: ignore[no-untyped-def]
 def _openvino(file: str) -> Run:
     import openvino  # type: ignore[import-not-found]
 
-    compiled = openvino.Core().compile_model(file, "CPU", {"INFERENCE_NUM_THREADS": 1})
+    # As the backend asks for it: processors with bfloat16 would take that, and be five times as fast and less exact.
+    precise = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(file, "CPU", precise)
     request = compiled.create_infer_request()
     return lambda rows: request.infer({0: rows})[0]
 

@@ -9,6 +9,7 @@ from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
 from bench.rows.conv import ConvRow
 from bench.rows.exports import export_rows
 from bench.rows.forests import ForestRow
+from bench.rows.framework_conv import framework_conv_rows
 from bench.rows.functions import function_rows
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
@@ -71,6 +72,7 @@ def rows(soak_requests: int) -> list[Row]:
         *function_rows(),
         AppStartRow(),
         TorchscriptRow(),
+        *framework_conv_rows(),
         ForestRow(),
     ]
 

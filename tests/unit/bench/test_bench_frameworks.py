@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,11 @@ from tritonclient.grpc import service_pb2
 from bench import grpc_document
 from bench.fleet import Fleet
 from bench.grpc_document import GrpcDocument
-from bench.rows import forests, torchscript
+from bench.load.engine_loops import KINDS
+from bench.models import repository
+from bench.rows import forests, framework_conv, torchscript
 from bench.rows.forests import ForestRow
+from bench.rows.framework_conv import FrameworkConvRow, framework_conv_rows, framework_repository
 from bench.rows.torchscript import TorchscriptRow, call_repository
 from bench.work import GRPC_PREFIX_BYTES, WrongAnswer
 
@@ -69,3 +73,25 @@ def test_a_server_that_is_not_there_gives_no_answer_over_grpc(monkeypatch: pytes
     monkeypatch.setattr(grpc_document, "TIMEOUT_S", 0.2)
     with pytest.raises(WrongAnswer, match="mlp"):
         ASKED.check(1)
+
+
+@pytest.mark.parametrize("row", framework_conv_rows(), ids=lambda row: row.facts.name)
+def test_the_net_is_compared_with_a_raw_loop_of_its_framework(
+    row: FrameworkConvRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(framework_conv, "python_with", lambda package, stage: None)
+    fleet = Fleet(frozenset())
+    assert row.cells(fleet) == []
+    assert f"extra {row.served.stage}" in fleet.skipped[row.facts.name]
+    (target,) = row.facts.targets
+    assert (target.of, target.against) == ("alipes", f"raw loop of {row.served.title}")
+    assert row.served.kind in KINDS
+
+
+def test_a_repository_has_the_net_in_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository, "WORK", tmp_path)
+    (row,) = [row for row in framework_conv_rows() if row.facts.name == "conv_openvino"]
+    assert isinstance(row, FrameworkConvRow)
+    folder = framework_repository(row.served, Path(sys.executable))
+    assert [path.name for path in (folder / "conv" / "1").iterdir()] == ["model.onnx"]
+    assert 'backend: "openvino"' in (folder / "conv" / "config.pbtxt").read_text()
