@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench.rows.row import Better, Facts, Sample, Target
+from bench.rows.row import CPU_US, Better, Facts, Sample, Target
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,18 @@ class RowResult:
         pairs = zip(self._rounds(target.of), self._rounds(target.against), strict=True)
         return _spread([one / other for one, other in pairs])
 
+    def processor_time(self, target: Target) -> Spread | None:
+        """What the other contender uses for a request, in multiples of what the target's own one does.
+
+        None where one of them has no such figure.
+        """
+        if target.against is None:
+            return None
+        ours, theirs = self._processor_times(target.of), self._processor_times(target.against)
+        if not ours or not theirs or not all((*ours, *theirs)):
+            return None
+        return _spread([other / one for one, other in zip(ours, theirs, strict=True)])
+
     def reached(self, target: Target) -> bool | None:
         """Whether the median keeps the bound; None where there is no bound or nothing to judge."""
         found = self.comparison(target)
@@ -52,9 +64,18 @@ class RowResult:
             return found.median >= target.bound
         return found.median <= target.bound
 
+    def _processor_times(self, label: str) -> list[float]:
+        """Microseconds for a request in each round; nothing where a sample lacks them."""
+        details = [sample.detail.get(CPU_US) for sample in self.samples.get(label, [])]
+        values = [value for value in details if isinstance(value, float)]
+        return self._medians(values) if len(values) == len(details) else []
+
     def _rounds(self, label: str) -> list[float]:
-        """A cell's figure in each round: the median of its pieces."""
-        values = [sample.value for sample in self.samples[label]]
+        """A cell's figure in each round."""
+        return self._medians([sample.value for sample in self.samples[label]])
+
+    def _medians(self, values: Sequence[float]) -> list[float]:
+        """From the pieces of all rounds to the median of each round."""
         step = 1 if self.facts.once else self.facts.pieces
         return [statistics.median(values[start : start + step]) for start in range(0, len(values), step)]
 

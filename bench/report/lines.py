@@ -1,10 +1,10 @@
 """The lines of the table: one for each comparison, as text, for the terminal and the page alike."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench.fleet import ALIPES
-from bench.results import RowResult
+from bench.results import RowResult, Spread
 from bench.rows.row import Better, Target
 
 MISSING = "-"
@@ -22,6 +22,8 @@ class Line:
     against: str
     #: Median, and in brackets the least and the greatest of the rounds.
     found: str
+    #: The other's processor time for a request, in multiples of the contender's own; likewise.
+    processor_time: str
     to_reach: str
     reached: bool | None
 
@@ -37,7 +39,8 @@ def lines(result: RowResult) -> Iterator[Line]:
             work=f"{result.facts.title} ({result.facts.unit})",
             of=_with_figure(result, target.of),
             against=MISSING if target.against is None else _with_figure(result, target.against),
-            found=f"{digits(found.median)} ({digits(found.least)} to {digits(found.greatest)})",
+            found=_spread(found, digits),
+            processor_time=_spread(result.processor_time(target), _ratio),
             to_reach=_bound(result, target),
             reached=result.reached(target),
         )
@@ -58,6 +61,12 @@ def _bound(result: RowResult, target: Target) -> str:
     sign = "≥" if result.facts.better is Better.MORE else "≤"
     unit = "" if target.against is not None else f" {result.facts.unit.partition(',')[0]}"
     return f"{sign} {target.bound:g}{unit}"
+
+
+def _spread(found: Spread | None, digits: Callable[[float], str]) -> str:
+    if found is None:
+        return MISSING
+    return f"{digits(found.median)} ({digits(found.least)} to {digits(found.greatest)})"
 
 
 def _figure(value: float) -> str:

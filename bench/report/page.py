@@ -24,13 +24,15 @@ same requests and checks their responses:
 - **floors**: tiny servers that read the whole request and send a fixed response, with the same libraries, the same
   network threads and the same compiler settings as alipes (`hyper` for HTTP, `tonic` for gRPC). No server
   that uses these libraries can be faster; the ratio is the cost of everything between the sockets;
-- **peers** from the package registry, each in an environment of its own: FastAPI, Mosec, and the real Triton of the
-  `nvidia-pytriton` wheel, whose only backend is Python (where alipes runs a graph, Triton runs numpy);
-- **the engine itself**: a bare ONNX Runtime loop.
+- **peers** from the package registry, each in an environment of its own: BentoML, FastAPI, LitServe, MLServer, Mosec,
+  TorchServe, and the real Triton of the `nvidia-pytriton` wheel, whose only backend is Python (where alipes runs a
+  graph, Triton runs numpy);
+- **the engine itself**: a bare loop of ONNX Runtime, PyTorch, OpenVINO or XGBoost.
 
 Server and load tool share the machine, so only ratios within one run are meaningful: the programs are measured in turn
 (A B C A B C …) and figures are divided within a round. Each line shows the median ratio, and in brackets the smallest
-and the largest of the rounds.
+and the largest of the rounds. *CPU* is the processor time that the other program uses for a request, in multiples of
+what alipes uses: it holds where a rate is limited by something else, such as the load tool.
 """
 
 METHOD = """\
@@ -49,6 +51,11 @@ METHOD = """\
 - JSON against binary is the experiment of the KFServing talk of 2020, which sent 128 images of 3x224x224 both ways
   and found the binary form 17 times as fast.
 - The raw loop runs batches of the sizes, and in the proportions, that alipes formed in the same round.
+- Functions are the files of `bench/apps` and `bench/peers`, one process of each peer, the peer's default settings but
+  for the log of each request; the pages [From other servers](index.md#from-other-servers) show them. Every document is
+  the same but BentoML's batch, which is an array of one row. The first answer of an app is timed from the command.
+- Files of frameworks run on one thread, as their raw loops do, which repeat the batches of the same round. OpenVINO
+  computes in FP32 in both, since bfloat16, where a processor has it, gives other numbers.
 - Python models are the same `model.py` and `config.pbtxt` for alipes and for Triton, out of the same folder
   (`bench/models/python`), one instance of each. A gRPC stream is read by a client of our own that compares every
   response and its place with what must come; the floor of that row says what this client can take.
@@ -97,11 +104,12 @@ def text(run: Run) -> str:
 
 
 def _table(run: Run) -> Iterator[str]:
-    yield "| work | alipes | compared with | found | to reach | |"
-    yield "|---|---|---|---|---|---|"
+    yield "| work | alipes | compared with | found | CPU | to reach | |"
+    yield "|---|---|---|---|---|---|---|"
     for result in run.results:
         for line in lines(result):
-            cells = (line.work, line.of, line.against, line.found, line.to_reach, VERDICTS[line.reached])
+            found = (line.found, line.processor_time, line.to_reach)
+            cells = (line.work, line.of, line.against, *found, VERDICTS[line.reached])
             yield f"| {' | '.join(cells)} |"
 
 

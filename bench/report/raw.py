@@ -54,6 +54,7 @@ def _comparison(result: RowResult, target: Target) -> dict[str, object]:
         "against": target.against,
         "bound": target.bound,
         "found": _spread(result.comparison(target)),
+        "processor_time": _spread(result.processor_time(target)),
         "reached": result.reached(target),
     }
 

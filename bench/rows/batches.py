@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.load.engine_loops import LOOP
 from bench.load.tool import Measurement
 from bench.paths import PROJECT
-from bench.rows.row import Sample
+from bench.rows.row import CPU_US, Sample
 from bench.servers import probe
 from bench.servers.endpoint import Endpoint
 from bench.servers.process import StartFailed
@@ -42,7 +42,7 @@ class Batches:
         cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
         grown = {size: count - before.get(size, 0) for size, count in self.counted(endpoint).items()}
         self.counts = {size: count for size, count in grown.items() if count > 0}
-        detail = {**measurement.as_json(), "batches": dict(self.counts), "server_cpu_us_per_request": cpu_us}
+        detail = {**measurement.as_json(), "batches": dict(self.counts), CPU_US: cpu_us}
         return Sample(measurement.rate, detail)
 
     def raw(self, engine: Engine, seconds: float) -> Sample:
@@ -53,7 +53,7 @@ class Batches:
         """
         what: Sequence[str] = [str(engine.file), str(seconds), json.dumps(self.counts), json.dumps(engine.dims)]
         figures = json.loads(run_loop(engine, LOOP, *what))
-        detail = {"batches": dict(self.counts), "server_cpu_us_per_request": figures["cpu_us_per_row"]}
+        detail = {"batches": dict(self.counts), CPU_US: figures["cpu_us_per_row"]}
         return Sample(figures["rate"], detail)
 
     def counted(self, endpoint: Endpoint) -> dict[int, int]:

@@ -7,7 +7,7 @@ from functools import partial
 from bench.document import Document
 from bench.fleet import Fleet
 from bench.load import wrk
-from bench.rows.row import Cell, Facts, Sample
+from bench.rows.row import CPU_US, Cell, Facts, Sample
 from bench.servers import programs
 from bench.servers.endpoint import Endpoint
 from bench.servers.programs import Program
@@ -74,4 +74,4 @@ def _measure(endpoint: Endpoint, document: Document, connections: int, seconds: 
     measurement = wrk.post(endpoint.http_port, document, connections, max(seconds, LEAST_S))
     # Steadier than any rate where others use the machine too.
     cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
-    return Sample(measurement.rate, {**measurement.as_json(), "server_cpu_us_per_request": cpu_us})
+    return Sample(measurement.rate, {**measurement.as_json(), CPU_US: cpu_us})

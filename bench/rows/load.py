@@ -8,7 +8,7 @@ from bench.fleet import Fleet
 from bench.load import h2load, stream, wrk
 from bench.load.h2load import Streams
 from bench.load.tool import Measurement
-from bench.rows.row import Cell, Facts, Sample
+from bench.rows.row import CPU_US, Cell, Facts, Sample
 from bench.servers.endpoint import Endpoint
 from bench.work import GRPC, STREAMS, Work
 
@@ -55,7 +55,7 @@ class LoadRow:
         measurement = self._load(contender, endpoint, answer_bytes, seconds, latency=latency)
         # Steadier than any rate where others use the machine too.
         cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
-        detail = {**measurement.as_json(), "server_cpu_us_per_request": cpu_us}
+        detail = {**measurement.as_json(), CPU_US: cpu_us}
         return Sample(measurement.p50_us if latency else measurement.rate * work.responses, dict(detail))
 
     def _load(

@@ -7,6 +7,10 @@ from typing import Protocol
 
 from bench.fleet import Fleet
 
+#: A sample's detail: microseconds that all processes of a server used for a request. Other programs on the machine
+#: change it far less than a rate.
+CPU_US = "server_cpu_us_per_request"
+
 
 class Better(Enum):
     """Which way a figure is good."""

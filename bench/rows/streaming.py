@@ -10,7 +10,7 @@ from bench.load import stream
 from bench.models import streaming
 from bench.paths import WORK
 from bench.rows.load import RATE
-from bench.rows.row import Better, Cell, Facts, Row, Sample, Target
+from bench.rows.row import CPU_US, Better, Cell, Facts, Row, Sample, Target
 from bench.servers.endpoint import Endpoint
 
 IN_FLIGHT = 64
@@ -82,4 +82,4 @@ def _measure(asked: Asked, message: Path, endpoint: Endpoint, seconds: float) ->
     cpu_before_s = endpoint.process.cpu_seconds()
     measurement = stream.post_sequences(endpoint.grpc_port, message, asked.sequences, IN_FLIGHT, seconds)
     cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
-    return Sample(measurement.rate, {**measurement.as_json(), "server_cpu_us_per_request": cpu_us})
+    return Sample(measurement.rate, {**measurement.as_json(), CPU_US: cpu_us})

@@ -9,7 +9,7 @@ from bench.load import updates, wrk
 from bench.models import streaming
 from bench.paths import WORK
 from bench.rows.load import RATE
-from bench.rows.row import Better, Cell, Facts, Row, Sample, Target
+from bench.rows.row import CPU_US, Better, Cell, Facts, Row, Sample, Target
 from bench.servers.endpoint import Endpoint
 from bench.work import JSON, work
 
@@ -55,7 +55,7 @@ def _stream(client: str, endpoint: Endpoint, seconds: float) -> Sample:
     cpu_before_s = endpoint.process.cpu_seconds()
     measurement = updates.post(client, endpoint.grpc_port, MODEL, streaming.ASKED[MODEL], IN_FLIGHT, seconds)
     cpu_us = (endpoint.process.cpu_seconds() - cpu_before_s) / measurement.requests * 1e6
-    return Sample(measurement.rate, {**measurement.as_json(), "server_cpu_us_per_request": cpu_us})
+    return Sample(measurement.rate, {**measurement.as_json(), CPU_US: cpu_us})
 
 
 def _wrk(endpoint: Endpoint, seconds: float) -> Sample:

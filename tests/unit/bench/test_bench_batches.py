@@ -16,6 +16,7 @@ from bench.models.repository import MODELS
 from bench.models.scripts import written_by
 from bench.rows import batches as rows_batches
 from bench.rows.batches import Batches, Engine, run_loop
+from bench.rows.row import CPU_US
 from bench.servers import interpreters
 from bench.servers.endpoint import Endpoint
 from bench.servers.process import Process, StartFailed
@@ -45,7 +46,7 @@ def test_a_loop_says_how_many_rows_it_ran_and_for_what(engine: Engine) -> None:
     sample = Batches("mlp", {1: 2, 8: 1}).raw(engine, 0.05)
     assert sample.value > 0
     assert sample.detail["batches"] == {1: 2, 8: 1}
-    assert float(str(sample.detail["server_cpu_us_per_request"])) > 0
+    assert float(str(sample.detail[CPU_US])) > 0
 
 
 def test_a_loop_that_fails_says_why(engine: Engine, tmp_path: Path) -> None:

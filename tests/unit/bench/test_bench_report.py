@@ -11,7 +11,7 @@ from bench.report import page, picture, raw
 from bench.report.lines import lines
 from bench.report.run import Run
 from bench.results import RowResult
-from bench.rows.row import Better, Facts, Sample, Target
+from bench.rows.row import CPU_US, Better, Facts, Sample, Target
 from bench.run import Plan
 
 
@@ -27,8 +27,8 @@ def run() -> Run:
         )
     )
     for ours, floor in ((100_000, 200_000), (120_000, 200_000)):
-        rates.add("alipes", Sample(ours, {"requests": 7}))
-        rates.add("floor", Sample(floor))
+        rates.add("alipes", Sample(ours, {"requests": 7, CPU_US: 20.0}))
+        rates.add("floor", Sample(floor, {CPU_US: 10.0 if ours == 100_000 else 15.0}))
     start = RowResult(Facts("start", "Start", "s", Better.LESS, (Target("alipes", None, 0.5),)))
     start.add("alipes", Sample(0.75))
     machine = {"processor": "one, 2 cores"}
@@ -41,10 +41,12 @@ def test_a_line_for_each_comparison_that_could_be_made(run: Run) -> None:
         ("110,000", "floor: 200,000", "0.55 (0.50 to 0.60)", "≥ 0.5", True),
         ("110,000", "floor: 200,000", "0.55 (0.50 to 0.60)", "-", None),
     ]
+    assert [line.processor_time for line in lines(run.results[0])] == ["0.62 (0.50 to 0.75)"] * 2
     (line,) = lines(run.results[1])
-    assert (line.work, line.found, line.to_reach, line.reached) == (
+    assert (line.work, line.found, line.processor_time, line.to_reach, line.reached) == (
         "Start (s)",
         "0.75 (0.75 to 0.75)",
+        "-",
         "≤ 0.5 s",
         False,
     )
@@ -52,7 +54,8 @@ def test_a_line_for_each_comparison_that_could_be_made(run: Run) -> None:
 
 def test_the_page_holds_the_lines_the_circumstances_and_what_was_left_out(run: Run) -> None:
     text = page.text(run)
-    assert "| JSON & more (requests/s) | 110,000 | floor: 200,000 | 0.55 (0.50 to 0.60) | ≥ 0.5 | reached |" in text
+    line = "| JSON & more (requests/s) | 110,000 | floor: 200,000 | 0.55 (0.50 to 0.60) | 0.62 (0.50 to 0.75) |"
+    assert f"{line} ≥ 0.5 | reached |" in text
     assert "Taken on 2026-01-02, 2 rounds of 1.5 s" in text
     assert "processor one, 2 cores" in text
     assert "Left out: mosec (not asked for)." in text
@@ -76,12 +79,14 @@ def test_a_row_that_was_left_out_is_not_drawn(run: Run) -> None:
 def test_the_raw_data_keeps_every_sample(run: Run) -> None:
     document = json.loads(raw.text(run))
     row = document["rows"][0]
-    assert row["samples"]["alipes"] == [{"value": 100_000, "requests": 7}, {"value": 120_000, "requests": 7}]
+    samples = row["samples"]["alipes"]
+    assert samples == [{"value": value, "requests": 7, CPU_US: 20.0} for value in (100_000, 120_000)]
     assert row["comparisons"][0] == {
         "of": "alipes",
         "against": "floor",
         "bound": 0.5,
         "found": [0.5, 0.55, 0.6],
+        "processor_time": [0.5, 0.625, 0.75],
         "reached": True,
     }
     assert document["skipped"] == {"mosec": "not asked for"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.results import RowResult, Spread
-from bench.rows.row import Better, Facts, Sample, Target
+from bench.rows.row import CPU_US, Better, Facts, Sample, Target
 
 
 def _result(better: Better, ours: list[float], others: list[float], target: Target) -> RowResult:
@@ -61,3 +61,16 @@ def test_a_comparison_without_a_bound_is_shown_but_not_judged() -> None:
     result = _result(Better.MORE, [2], [1], target)
     assert result.comparison(target) == Spread(2, 2, 2)
     assert result.reached(target) is None
+
+
+def test_processor_time_is_compared_where_both_have_it() -> None:
+    facts = Facts("row", "a row", "requests/s", Better.MORE, (Target("alipes", "peer"),))
+    result = RowResult(facts)
+    for ours, theirs in ((2.0, 8.0), (4.0, 12.0)):
+        result.add("alipes", Sample(1.0, {CPU_US: ours}))
+        result.add("peer", Sample(1.0, {CPU_US: theirs}))
+        result.add("silent", Sample(1.0))
+    assert result.processor_time(facts.targets[0]) == Spread(3.5, 3.0, 4.0)
+    assert result.processor_time(Target("alipes", "silent")) is None
+    assert result.processor_time(Target("alipes", "absent")) is None
+    assert result.processor_time(Target("alipes")) is None
