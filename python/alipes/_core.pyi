@@ -42,6 +42,7 @@ __all__ = [
     "descriptor_set",
     "error_codes",
     "read_call",
+    "reserved_names",
     "row_responses",
     "version",
 ]
@@ -880,6 +881,8 @@ class RowReader:
         Raises:
             TritonModelException: If a request was answered before.
         """
+def reserved_names() -> list[str]:
+    """Names of models that can have no endpoint: the paths are the server's own."""
 
 def read_call(request: InferenceRequest) -> tuple[bytes, str, str, str, str] | None:
     """What a plain HTTP request to the model's endpoint brings; ``None`` where the request is none.

@@ -12,7 +12,7 @@ from alipes import _core
 from alipes.backends.base import Draft
 from alipes.backends.prepare import prepare_version
 from alipes.backends.registry import backend_of
-from alipes.config.call_endpoint import METHODS, RESERVED_NAMES, CallEndpoint
+from alipes.config.call_endpoint import METHODS, CallEndpoint
 from alipes.config.load import parse_flags
 from alipes.config.poll import poll_model
 from alipes.config.restrictions import GROUPS
@@ -91,9 +91,6 @@ def test_an_endpoint_has_the_fields_and_methods_of_the_data_plane() -> None:
     assert set(CallEndpoint.__annotations__) == rust_fields("CallEndpoint")
     source = (CRATES / "spec" / "src" / "call_endpoint.rs").read_text()
     assert tuple(re.findall(r'CallMethod::\w+ => "([^"]+)"', source)) == METHODS
-    reserved = re.search(r"RESERVED_NAMES: .*= \[(.*)\];", (CRATES / "protocol" / "src" / "call.rs").read_text())
-    assert reserved is not None
-    assert tuple(re.findall(r'"([^"]+)"', reserved[1])) == RESERVED_NAMES
 
 
 def test_a_streaming_model_has_the_fields_of_the_data_plane(tmp_path: Path) -> None:

@@ -76,6 +76,12 @@ mod _core {
         super::tables::datatypes()
     }
 
+    /// Names of models that can have no endpoint: the paths are the server's own.
+    #[pyfunction]
+    fn reserved_names() -> [&'static str; alipes_protocol::call::RESERVED_NAMES.len()] {
+        alipes_protocol::call::RESERVED_NAMES
+    }
+
     /// What a request brings where it is a call: body, content type, method, query string, and the text of a JSON
     /// object with its headers.
     #[pyfunction]

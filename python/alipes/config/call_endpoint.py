@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
+from alipes._core import reserved_names
 from alipes.config.nearest import nearest
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
@@ -17,7 +18,7 @@ PARAMETER: Final = "endpoint"
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 """Methods that an endpoint may take."""
 
-RESERVED_NAMES: Final = ("v1", "v2", "metrics", "docs", "openapi.json")
+RESERVED_NAMES: Final = tuple(reserved_names())
 """Names of models that can have no endpoint: the paths are the server's own."""
 
 _KEY: Final = f"parameters.{PARAMETER}"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from alipes._core import reserved_names
 from alipes.errors import ConfigError
 
 __all__ = ["DEFAULT_BATCH", "MARK", "RESERVED_NAMES", "Options", "checked", "options_of"]
@@ -14,7 +15,7 @@ __all__ = ["DEFAULT_BATCH", "MARK", "RESERVED_NAMES", "Options", "checked", "opt
 MARK: Final = "__alipes_model__"
 """Attribute of a decorated function or class that holds its options."""
 
-RESERVED_NAMES: Final = frozenset(("docs", "metrics", "openapi.json", "v1", "v2"))
+RESERVED_NAMES: Final = frozenset(reserved_names())
 """First parts of paths that the server has for itself: no `POST /<name>` could reach a model of such a name."""
 
 DEFAULT_BATCH: Final = 32
