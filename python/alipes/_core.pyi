@@ -41,6 +41,8 @@ __all__ = [
     "describe_onnx",
     "descriptor_set",
     "error_codes",
+    "failure",
+    "failure_exception",
     "read_call",
     "reserved_names",
     "row_responses",
@@ -881,6 +883,12 @@ class RowReader:
         Raises:
             TritonModelException: If a request was answered before.
         """
+def failure(text: str, exception: str) -> TritonError:
+    """An error of a response that has the code of an exception, such as ``"NotFound"``; INTERNAL for an unknown one."""
+
+def failure_exception(error: TritonError) -> str:
+    """The name of the exception that stands for an error: of a called model's, that which the model had."""
+
 def reserved_names() -> list[str]:
     """Names of models that can have no endpoint: the paths are the server's own."""
 

@@ -111,7 +111,7 @@ pub fn start_last(worker: &Arc<Worker>, life: u64, call: Call) {
     match call.kind {
         CallKind::Infer(_) => {
             let text = "the model that calls is being unloaded";
-            post(worker, id, true, MailOutcome::Error { code: INTERNAL, text }, None);
+            post(worker, id, true, MailOutcome::Error { code: Code::Unavailable as u8, text }, None);
         }
         CallKind::Control { name, json } => control_call(worker, context, id, name, json),
     }
@@ -139,7 +139,7 @@ fn control_call(worker: &Arc<Worker>, context: Arc<Context>, id: CallId, name: S
         let outcome = control::answer(&context, answering.owner(), &name, json).await;
         let outcome = match &outcome {
             Ok(text) => MailOutcome::Json(text),
-            Err(error) => MailOutcome::Error { code: number(error.code), text: &error.message },
+            Err(error) => MailOutcome::Error { code: error.code as u8, text: &error.message },
         };
         post(&answering, id, true, outcome, None);
         // Nothing is aborted any more: this is the task's last step.
@@ -210,9 +210,9 @@ fn infer_call(worker: &Arc<Worker>, context: &Context, id: CallId, call: InferCa
                 cancel(worker, id);
             }
         }
-        Err(text) => {
+        Err(error) => {
             answers.end_wait();
-            post(worker, id, true, MailOutcome::Error { code: INTERNAL, text: &text }, None);
+            post(worker, id, true, MailOutcome::Error { code: error.code as u8, text: &error.message }, None);
         }
     }
 }
@@ -288,30 +288,34 @@ impl Answers {
 
 /// Hands the call to its model.
 ///
-/// The texts are those of Triton's Python backend: whatever is refused carries the model's name in front, and the code
-/// is always INTERNAL.
-fn submit(context: &Context, call: InferCall, parent: Parent, answers: &Arc<Answers>) -> Result<Caller, String> {
+/// The texts are those of Triton's Python backend: whatever is refused carries the model's name in front. The code is
+/// that of the refusal, which a `model.py` does not see.
+fn submit(context: &Context, call: InferCall, parent: Parent, answers: &Arc<Answers>) -> Result<Caller, InferError> {
     let name = call.model.clone();
-    let refused = |text: String| format!("Model {name} - Error when running inference: {text}");
+    let text = |text: &str| format!("Model {name} - Error when running inference: {text}");
+    let refused = |error: InferError| InferError { message: text(&error.message), ..error };
     let version = if call.version > 0 { call.version.to_string() } else { String::new() };
-    let found = context.registry.find(&name, &version).ok().filter(|model| model.is_ready());
-    let model = found
-        .ok_or_else(|| refused(format!("Failed for execute the inference request. Model '{name}' is not ready.")))?;
+    let found = context.registry.find(&name, &version).map_err(|error| error.code);
+    let model = found.and_then(|model| if model.is_ready() { Ok(model) } else { Err(Code::Unavailable) });
+    let model = model.map_err(|code| {
+        let unready = format!("Failed for execute the inference request. Model '{name}' is not ready.");
+        InferError::new(code, text(&unready))
+    })?;
     if model.is_decoupled() && !call.decoupled {
-        return Err(refused(format!(
+        return Err(InferError::invalid(text(&format!(
             "Model {name} is using the decoupled. The current BLS request call doesn't support models using the \
              decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls \
              for decoupled models.'"
-        )));
+        ))));
     }
-    let request = request(call, parent.inputs).map_err(|error| refused(error.message))?;
+    let request = request(call, parent.inputs).map_err(refused)?;
     let request = InferRequest { trace: parent.trace, ..request };
-    let wait = context.waits.begin(&parent.chain, Arc::clone(&model) as _).map_err(|error| refused(error.message))?;
+    let wait = context.waits.begin(&parent.chain, Arc::clone(&model) as _).map_err(refused)?;
     let chain = parent.chain.waiting(wait.as_ref().map(Wait::id));
     *answers.wait.lock() = wait;
     let arrival = Arrival { at: alipes_clock::now(), chain: Some(chain), shares: None };
     let respond = || Responder::into_mailbox(&Mailbox::read_by(Arc::clone(answers) as Arc<dyn Reader>), 0);
-    model.submit(request, arrival, respond).map_err(|error| refused(error.message))
+    model.submit(request, arrival, respond).map_err(refused)
 }
 
 fn request(call: InferCall, inputs: Vec<Tensor>) -> Result<InferRequest, InferError> {
@@ -358,13 +362,6 @@ fn parameters(json: &str) -> Result<Vec<(String, Parameter)>, InferError> {
     object.into_iter().map(parameter).collect()
 }
 
-/// Triton's number for an error inside a call, whatever the error of the callee.
-const INTERNAL: u8 = 1;
-
-fn number(code: Code) -> u8 {
-    (0..8).find(|&number| super::receive::code(number) == code).unwrap_or(INTERNAL)
-}
-
 fn post_answer(
     worker: &Arc<Worker>,
     call: CallId,
@@ -376,7 +373,7 @@ fn post_answer(
     match answer {
         None => post(worker, call, last, MailOutcome::Empty, receipt),
         Some(Err(error)) => {
-            post(worker, call, last, MailOutcome::Error { code: INTERNAL, text: &error.message }, receipt);
+            post(worker, call, last, MailOutcome::Error { code: error.code as u8, text: &error.message }, receipt);
         }
         Some(Ok(reply)) => {
             let outputs: Vec<TensorRef<'_>> = reply.outputs.iter().map(tensor_ref).collect();
@@ -403,7 +400,7 @@ fn post(worker: &Worker, call: CallId, last: bool, outcome: MailOutcome<'_>, rec
     let write = |last, outcome| worker.arena.write_mail(&Mail { call: call.number, lease, last, outcome });
     let mail = write(last, outcome).or_else(|| {
         let text = "the answer does not fit into the shared memory of the model";
-        write(true, MailOutcome::Error { code: INTERNAL, text })
+        write(true, MailOutcome::Error { code: Code::Internal as u8, text })
     });
     let Some(mail) = mail else { return };
     let mut state = worker.state.lock();

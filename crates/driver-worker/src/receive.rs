@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use alipes_link::{Answer as WorkerAnswer, Call, LinkHandle, LogLine, Message, Outcome, Output, OutputData};
 use alipes_link::{OwnedTensorName, Placed, Times};
+use alipes_protocol::error::TABLE;
 use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{Code, InferError, Origin, Tensor, call};
@@ -372,19 +373,9 @@ pub fn bytes(tensor: &Output, placed: Option<&Placed>) -> Result<Bytes, Violatio
     }
 }
 
-/// Triton's numbers of error codes, as `TRITONSERVER_Error_Code` has them.
-pub fn code(number: u8) -> Code {
-    const CODES: [Code; 8] = [
-        Code::Unknown,
-        Code::Internal,
-        Code::NotFound,
-        Code::InvalidArgument,
-        Code::Unavailable,
-        Code::Unsupported,
-        Code::AlreadyExists,
-        Code::Cancelled,
-    ];
-    CODES.get(usize::from(number)).copied().unwrap_or(Code::Unknown)
+/// A code by its number, which is that of `TRITONSERVER_Error_Code` where Triton has the code.
+fn code(number: u8) -> Code {
+    TABLE.get(usize::from(number)).map_or(Code::Unknown, |row| row.code)
 }
 
 fn unknown(slot: u32, ticket: u64) -> Violation {

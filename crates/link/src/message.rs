@@ -120,7 +120,7 @@ pub enum Outcome {
     Again,
     /// It failed.
     Error {
-        /// Triton's number of the error, 0 to 7.
+        /// Number of the error in the table of errors, up to 7 that of Triton.
         code: u8,
         /// What to tell the caller.
         text: String,

@@ -78,7 +78,7 @@ pub enum OutOutcome<'a> {
     Again,
     /// It failed.
     Error {
-        /// Triton's number of the error, 0 to 7.
+        /// Number of the error in the table of errors, up to 7 that of Triton.
         code: u8,
         /// What to tell the caller.
         text: &'a str,

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 mod _core {
     use alipes_protocol::codec::proto::DESCRIPTORS;
     use pyo3::prelude::*;
-    use pyo3::types::PyBytes;
+    use pyo3::types::{PyBytes, PyString};
 
     #[pymodule_export]
     use super::client::link::ClientLink;
@@ -74,6 +74,18 @@ mod _core {
     #[pyfunction]
     fn datatypes() -> Vec<DatatypeRow> {
         super::tables::datatypes()
+    }
+
+    /// The error of a response whose code is that of an exception: `failure("no such user", "NotFound")`.
+    #[pyfunction]
+    fn failure(text: Py<PyString>, exception: &str) -> TritonError {
+        super::worker::errors::failure(text, exception)
+    }
+
+    /// The name of the exception that stands for an error, such as `NotFound`.
+    #[pyfunction]
+    fn failure_exception(error: &Bound<'_, TritonError>) -> &'static str {
+        super::worker::errors::exception_of(error.get())
     }
 
     /// Names of models that can have no endpoint: the paths are the server's own.

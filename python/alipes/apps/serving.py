@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -43,6 +44,7 @@ class Apps:
         self.targets = tuple(targets)
         self.descriptions: dict[Target, Description] = {}
         self._options = options
+        self._secret = secrets.token_hex(16)
         self._folder: ProcessFolder | None = None
         self._stack = ExitStack()
         self._inquiries = [self._stack.enter_context(Inquiry(target)) for target in targets]
@@ -94,7 +96,7 @@ class Apps:
         """Writes the models of an app as its source is now."""
         target = description.target
         app = {"file": target.file} if target.file else {"module": target.module, "root": target.root}
-        app["state"] = _state(description.files)
+        app |= {"state": _state(description.files), "secret": self._secret}
         for model in description.models:
             write_model(self.repository, app_config(model), app)
 

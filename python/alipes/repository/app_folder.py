@@ -61,8 +61,8 @@ def write_model(repository: Path, config: ModelConfig, app: Mapping[str, str]) -
     Args:
         repository: The folder of the models.
         config: Its configuration.
-        app: Where the app stands, for the worker: `file`, or `module` with `root`; and what tells one state of the
-            source from another.
+        app: Where the app stands, for the worker: `file`, or `module` with `root`; what tells one `state` of the source
+            from another; the `secret` by which its steps know each other.
     """
     folder = repository / config.name
     version = folder / "1"

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use alipes_protocol::Datatype;
+use alipes_protocol::error::TABLE;
 use bytes::Bytes;
 
 use super::tensor::{self, Place};
@@ -113,8 +114,8 @@ impl Sources<'_> {
 
     fn error(&self, reader: &mut Reader<'_>) -> Result<Outcome, Malformed> {
         let (code, backend, text) = (reader.u8()?, reader.bool()?, reader.text()?);
-        if code > 7 {
-            return Err(Malformed("an error code of 0 to 7"));
+        if usize::from(code) >= TABLE.len() {
+            return Err(Malformed("an error code of the table"));
         }
         Ok(Outcome::Error { code, text, backend })
     }

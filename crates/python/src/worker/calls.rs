@@ -11,7 +11,7 @@ use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::arrays::Memory;
-use super::errors::{TritonError, refused};
+use super::errors::{of_called_model, refused};
 use super::fork;
 use super::iterator::ResponseIterator;
 use super::lease::Loan;
@@ -204,7 +204,7 @@ fn received(py: Python<'_>, link: &Arc<Link>, mail: ReceivedMail) -> PyResult<In
             Ok(InferenceResponse::received(tensors.collect::<PyResult<Tensors>>()?, parameters))
         }
         ReceivedOutcome::Error { code, text } => {
-            let error = TritonError { text: PyString::new(py, &text).unbind(), number: code };
+            let error = of_called_model(PyString::new(py, &text).unbind(), code);
             Ok(InferenceResponse::failed(Py::new(py, error)?))
         }
         ReceivedOutcome::Empty => Ok(InferenceResponse::received(Tensors::new(), String::new())),

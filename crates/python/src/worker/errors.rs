@@ -1,5 +1,7 @@
 //! What is raised at a model's author: Triton's exception, its error object, and its words for wrong arguments.
 
+use alipes_protocol::Code;
+use alipes_protocol::error::TABLE;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
@@ -51,7 +53,26 @@ const SUPPORTED: &str = "TritonError(message: str, code: int = 1)";
 #[pyclass(frozen, module = "c_python_backend_utils")]
 pub struct TritonError {
     pub text: Py<PyString>,
+    /// What a model sees, and what its caller gets: Triton's number, or that of a code that Triton does not have.
     pub number: u8,
+    /// The code of a called model's error, of which a model sees INTERNAL; else the same number.
+    pub code: u8,
+}
+
+/// An error with the code whose exception has this name, such as `Overloaded`; INTERNAL where none has.
+pub fn failure(text: Py<PyString>, exception: &str) -> TritonError {
+    let row = TABLE.iter().find(|row| row.exception == exception).unwrap_or(Code::Internal.row());
+    TritonError { text, number: row.code as u8, code: row.code as u8 }
+}
+
+/// An error of a called model, of which a model is told no other code than INTERNAL.
+pub fn of_called_model(text: Py<PyString>, code: u8) -> TritonError {
+    TritonError { text, number: INTERNAL, code }
+}
+
+/// The name of the exception that stands for an error.
+pub fn exception_of(error: &TritonError) -> &'static str {
+    TABLE.get(usize::from(error.code)).map_or("Internal", |row| row.exception)
 }
 
 #[pymethods]
@@ -84,7 +105,7 @@ impl TritonError {
                 number.ok_or_else(|| wrong_arguments(SUPPORTED, &code))?
             }
         };
-        Ok(TritonError { text: text.clone().unbind(), number })
+        Ok(TritonError { text: text.clone().unbind(), number, code: number })
     }
 
     fn message(&self, py: Python<'_>) -> Py<PyString> {

@@ -13,6 +13,7 @@ import numpy as np
 from alipes._core import InferenceResponse, Tensor, call_response, read_call
 from alipes.worker.apps.custom import is_picture, png
 from alipes.worker.apps.exchange import Request, Response
+from alipes.worker.apps.forwarded import request_of
 from alipes.worker.apps.misfit import Misfit
 from alipes.worker.apps.plan import DOCUMENT, Plan
 from alipes.worker.apps.statuses import status_of, text_of, triton_error
@@ -118,6 +119,7 @@ class _Document(Ask):
         self._tensor = request.inputs()[0]
         self._bodies = bodies
         self._request = plan.request
+        self._parameters = request.parameters() if plan.request else ""
 
     def read(self) -> None:
         """Reads the arguments.
@@ -130,7 +132,7 @@ class _Document(Ask):
             raise Misfit(f"expected one document, got {array.size}", path="")
         self.arguments = self._bodies.read(array.reshape(-1)[0], "application/json", "")
         if self._request:
-            self.arguments[self._request] = Request()
+            self.arguments[self._request] = request_of(self._parameters)
 
     def response(self, value: Any) -> InferenceResponse:
         """The value as a document, or as a file where it is bytes or a picture."""
@@ -146,6 +148,7 @@ class _Tensors(Ask):
     def __init__(self, request: InferenceRequest, plan: Plan) -> None:
         self._tensors = {tensor.name(): tensor for tensor in request.inputs()}
         self._wanted = request.requested_output_names()
+        self._parameters = request.parameters() if plan.request else ""
         self._plan = plan
 
     def read(self) -> None:
@@ -165,7 +168,7 @@ class _Tensors(Ask):
                 except Misfit as error:
                     raise error.below(f".{one.name}") from error
         if self._plan.request:
-            self.arguments[self._plan.request] = Request()
+            self.arguments[self._plan.request] = request_of(self._parameters)
 
     def response(self, value: Any) -> InferenceResponse:
         """The value as the declared outputs."""

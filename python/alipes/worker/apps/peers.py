@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from alipes.errors import Internal, InvalidArgument, NotFound
-from alipes.worker.apps.options import Options
+from alipes.errors import Internal, NotFound
+from alipes.worker.apps.exchange import Request
+from alipes.worker.apps.forwarded import parameters_of
+from alipes.worker.apps.options import MAX_CONCURRENCY, Options
 from alipes.worker.apps.plan import DOCUMENT, METHODS, Plan, plan_of
 from alipes.worker.apps.tensor_types import TensorType
 from alipes.worker.current import current
@@ -18,7 +23,7 @@ from alipes.worker.current import current
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
 
-__all__ = ["KNOWN", "call", "call_async"]
+__all__ = ["KNOWN", "call", "call_async", "call_step", "stream_step"]
 
 KNOWN: Final[dict[str, tuple[Any, Options]]] = {}
 """The decorated functions and classes of this process by their names; what is decorated last counts."""
@@ -41,7 +46,9 @@ def call(name: str, /, **arguments: Any) -> Any:
         arrays by name.
 
     Raises:
-        Internal: If the model is not there or fails, with its text. Without a server, what it raises.
+        InferError: If the model refuses or fails, with its text: `NotFound`, `NotReady`, `Overloaded` and the like,
+            as the model itself raises them; `Internal` where it fails, or the arguments do not fit it. Without a
+            server, what it raises.
 
     Example:
         >>> import alipes
@@ -55,7 +62,8 @@ def call(name: str, /, **arguments: Any) -> Any:
         12
     """
     if current.link is None:
-        return _call_here(name, arguments)
+        found = _call_here(name, arguments)
+        return asyncio.run(found) if inspect.iscoroutine(found) else found
     plan = _plan(name)
     if plan is not None and plan.is_stream:
         return _values(_request(name, arguments, plan), plan)
@@ -70,24 +78,84 @@ async def call_async(name: str, /, **arguments: Any) -> Any:
         **arguments: Its arguments.
 
     Raises:
-        Internal: If the model is not there or fails, with its text.
+        InferError: As `call` does.
+    """
+    return await call_step(name, arguments, None)
+
+
+async def call_step(name: str, arguments: Mapping[str, Any], request: Request | None) -> Any:
+    """`call_async` of a step, which is given the HTTP request where it asks for it.
+
+    Args:
+        name: The model.
+        arguments: Its arguments.
+        request: The HTTP request.
+
+    Raises:
+        InferError: As `call` does.
     """
     if current.link is None:
-        found = _call_here(name, arguments)
+        found = _call_here(name, arguments, request)
         return await found if inspect.isawaitable(found) else found
     plan = _plan(name)
-    return _value(await _request(name, arguments, plan).async_exec(), plan)
+    return _value(await _request(name, arguments, plan, request).async_exec(), plan)
+
+
+async def stream_step(name: str, arguments: Mapping[str, Any], request: Request | None) -> AsyncIterator[Any]:
+    """The same for a step that is a stream: its values, each as it comes.
+
+    Args:
+        name: The model.
+        arguments: Its arguments.
+        request: The HTTP request.
+
+    Raises:
+        InferError: As `call` does.
+    """
+    if current.link is None:
+        found = _call_here(name, arguments, request)
+        async for value in found if hasattr(found, "__aiter__") else _asynchronous(found):
+            yield value
+        return
+    plan = _plan(name)
+    assert plan is not None, "a step is known to the process that leads to it"
+    responses = _request(name, arguments, plan, request).exec(decoupled=True)
+    loop = asyncio.get_running_loop()
+    try:
+        while (response := await loop.run_in_executor(_threads(), next, responses, None)) is not None:
+            if response.has_error() or response.output_tensors():
+                yield _value(response, plan)
+    finally:
+        responses.cancel()
+
+
+async def _asynchronous(values: Iterator[Any]) -> AsyncIterator[Any]:
+    for value in values:
+        yield value
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads on which streams wait for their next values; each is started when it is needed."""
+    return ThreadPoolExecutor(MAX_CONCURRENCY, "alipes-step")
 
 
 def _plan(name: str) -> Plan | None:
     return plan_of(*KNOWN[name]) if name in KNOWN else None
 
 
-def _call_here(name: str, arguments: Mapping[str, Any]) -> Any:
+def _call_here(name: str, arguments: Mapping[str, Any], request: Request | None = None) -> Any:
     if name not in KNOWN:
         raise NotFound(f"no model '{name}' is in this process, and there is no server to ask", model=name)
     served, options = KNOWN[name]
+    if options.before is not None or options.after is not None:
+        from alipes.worker.apps.steps import steps_of  # it needs this module
+
+        KNOWN.update({key: (step.served, step.options) for key, step in steps_of(served, options).items()})
+        served, options = KNOWN[name]
     plan = plan_of(served, options)
+    if plan.request:
+        arguments = {plan.request: request or Request(), **arguments}
     if isinstance(served, type):
         if name not in _objects:
             _objects[name] = _made(served)
@@ -110,23 +178,28 @@ def _made(served: type[Any]) -> Any:
     return made
 
 
-def _request(name: str, arguments: Mapping[str, Any], plan: Plan | None) -> InferenceRequest:
+def _request(
+    name: str, arguments: Mapping[str, Any], plan: Plan | None, request: Request | None = None
+) -> InferenceRequest:
     from alipes._core import InferenceRequest, Tensor
 
     if plan is None:
         inputs = [Tensor(key, _plain(value)) for key, value in arguments.items()]
         return InferenceRequest(model_name=name, inputs=inputs, requested_output_names=[])
+    more: dict[str, Any] = {"model_name": name}
+    if plan.request and request is not None:
+        more["parameters"] = parameters_of(request)
     if plan.has_tensors:
         declared = {one.name: one.tensor for one in plan.arguments}
         if unknown := sorted(arguments.keys() - declared.keys()):
-            raise InvalidArgument(f"model '{name}' has no argument '{unknown[0]}'", model=name)
+            raise TypeError(f"model '{name}' has no argument '{unknown[0]}'")
         inputs = [Tensor(key, _tensor(value, declared[key], plan)) for key, value in arguments.items()]
-        return InferenceRequest(model_name=name, inputs=inputs, requested_output_names=list(plan.outputs or ()))
+        return InferenceRequest(inputs=inputs, requested_output_names=list(plan.outputs or ()), **more)
     from alipes.worker.apps.documents import encode
 
     body = np.empty((1, 1) if plan.batched else 1, object)
     body.fill(encode(dict(arguments)))
-    return InferenceRequest(model_name=name, inputs=[Tensor(DOCUMENT, body)], requested_output_names=[DOCUMENT])
+    return InferenceRequest(inputs=[Tensor(DOCUMENT, body)], requested_output_names=[DOCUMENT], **more)
 
 
 def _plain(value: Any) -> np.ndarray:
@@ -153,7 +226,9 @@ def _values(request: InferenceRequest, plan: Plan) -> Iterator[Any]:
 def _value(response: InferenceResponse, plan: Plan | None) -> Any:
     error = response.error()
     if error is not None:
-        raise Internal(error.message())  # calls between models carry no kind, as in Triton
+        from alipes.worker.apps.statuses import error_of_call
+
+        raise error_of_call(error)
     outputs = {tensor.name(): tensor.as_numpy() for tensor in response.output_tensors()}
     if plan is None:
         return outputs

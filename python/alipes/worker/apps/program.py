@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from alipes.errors import ConfigError
 from alipes.worker.apps.arrays import named_outputs, plan_of_arrays
+from alipes.worker.apps.forwarded import set_secret
 from alipes.worker.apps.options import Options, options_of
 from alipes.worker.apps.peers import KNOWN
 from alipes.worker.apps.plan import METHODS, Plan, plan_of
@@ -37,6 +38,7 @@ class TritonPythonModel:
         """
         folder = Path(args["model_repository"]) / args["model_version"]
         document = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        set_secret(document.get("secret", ""))
         config = json.loads(args["model_config"])
         step = _step(document, folder, args["model_name"], int(config.get("max_batch_size", 0)))
         served, self._options = step.served, step.options

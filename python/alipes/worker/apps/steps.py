@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from alipes.errors import ConfigError
+from alipes.worker.apps.exchange import Request
 from alipes.worker.apps.options import Options
-from alipes.worker.apps.peers import call_async
+from alipes.worker.apps.peers import call_step, stream_step
 from alipes.worker.apps.plan import Plan, plan_of
 
 __all__ = ["Step", "steps_of"]
+
+_REQUEST: Final = "alipes_request"
+"""Argument of the function in front, where one of the steps is given the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +59,41 @@ def steps_of(served: Any, options: Options) -> dict[str, Step]:
             step = replace(single, name=f"{name}.{key}", instances=count)
             steps[step.name] = Step(function, step, has_endpoint=False)
     front = replace(single, concurrency=options.concurrency, example=options.example)
-    steps[name] = Step(_front(name, {key: plan_of(one.served, one.options) for key, one in steps.items()}), front)
+    plans = {key: plan_of(one.served, one.options) for key, one in steps.items()}
+    steps[name] = Step(_front(name, plans, inspect.getdoc(served)), front)
     return steps
 
 
-def _front(name: str, plans: Mapping[str, Plan]) -> Callable[..., Any]:
+def _front(name: str, plans: Mapping[str, Plan], text: str | None) -> Callable[..., Any]:
     """The function in front of the steps, with the arguments of the first and the result of the last."""
     order = [f"{name}.{key}" for key in ("before", "main", "after") if f"{name}.{key}" in plans]
     for step in order:
-        plan = plans[step]
-        if plan.is_stream or plan.is_async or plan.request:
+        if plans[step].is_stream and step != f"{name}.main":
             raise ConfigError(
-                f"model '{name}': {step} is a stream, async or takes the request, which no step of several can; "
-                "leave out before= and after=, or make it an ordinary function"
+                f"model '{name}': {step} is a stream, which only the model itself can be: let it return a value; "
+                "after= is called for each value of the model's stream"
             )
+    wants_request = any(plan.request for plan in plans.values())
 
     async def lead(**arguments: Any) -> Any:
+        request = arguments.pop(_REQUEST, None)
         value: Any = None
         for at, step in enumerate(order):
-            value = await call_async(step, **(arguments if at == 0 else _arguments(value, plans[step], step)))
+            given = arguments if at == 0 else _arguments(value, plans[step], step)
+            value = await call_step(step, given, request)
         return value
+
+    async def lead_stream(**arguments: Any) -> AsyncIterator[Any]:
+        request = arguments.pop(_REQUEST, None)
+        if order[0] != f"{name}.main":
+            found = await call_step(order[0], arguments, request)
+            arguments = _arguments(found, plans[f"{name}.main"], f"{name}.main")
+        async for value in stream_step(f"{name}.main", arguments, request):
+            if order[-1] == f"{name}.after":
+                given = _arguments(value, plans[order[-1]], order[-1])
+                yield await call_step(order[-1], given, request)
+            else:
+                yield value
 
     first, last = plans[order[0]], plans[order[-1]]
     parameters = [
@@ -86,11 +105,16 @@ def _front(name: str, plans: Mapping[str, Plan]) -> Callable[..., Any]:
         )
         for one in first.arguments
     ]
-    lead.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    lead.__annotations__ = {one.name: one.annotation for one in first.arguments} | {"return": last.result}
-    lead.__name__ = lead.__qualname__ = name
-    lead.__doc__ = None
-    return lead
+    if wants_request:
+        parameters.append(inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY, annotation=Request))
+    is_stream = plans[f"{name}.main"].is_stream
+    leading: Callable[..., Any] = lead_stream if is_stream else lead
+    leading.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    result = AsyncIterator[last.result] if is_stream else last.result  # type: ignore[name-defined]
+    leading.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": result}
+    leading.__name__ = leading.__qualname__ = name
+    leading.__doc__ = text
+    return leading
 
 
 def _arguments(value: Any, plan: Plan, step: str) -> dict[str, Any]:
