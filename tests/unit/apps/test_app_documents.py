@@ -203,7 +203,7 @@ def test_pydantic_models_are_read_and_answered() -> None:
     assert json.loads(encode(Item(name="a"))) == {"name": "a", "prices": []}
 
 
-@pytest.mark.parametrize("annotation", [complex, Callable[[int], int], object, io.BytesIO, list[complex], Row | Table])
+@pytest.mark.parametrize("annotation", [complex, Callable[[int], int], object, io.BytesIO, Row | complex])
 def test_an_annotation_that_no_document_can_hold_is_refused(annotation: Any) -> None:
     with pytest.raises(ConfigError, match="argument 'x'") as raised:
         documents(annotation)
@@ -211,8 +211,31 @@ def test_an_annotation_that_no_document_can_hold_is_refused(annotation: Any) -> 
 
 
 def test_an_annotation_that_is_not_defined_is_refused() -> None:
-    with pytest.raises(ConfigError, match="annotations cannot be read: name 'Nope' is not defined"):
+    with pytest.raises(ConfigError, match="its annotations name 'Nope', which is not there when the app is imported"):
         documents("Nope")
+
+    @dataclasses.dataclass
+    class Holder:
+        one: "Nope"  # type: ignore[name-defined] # noqa: F821, UP037
+
+    for annotation, name in ((Holder, "Holder"), (Holder | int, r".*Holder \| int")):
+        with pytest.raises(ConfigError, match=f"argument 'x' is {name}, whose annotations name 'Nope', which is not"):
+            documents(annotation)
+
+
+def test_of_a_union_the_first_member_that_fits_is_taken() -> None:
+    assert read(Row | Table, {"x": 1}) == Row(1.0)
+    assert read(Row | Table, {"rows": [{"x": 1}]}) == Table([Row(1.0)])
+    assert read(Table | Row | None, None) is None
+    assert read(list[Row | Table], [{"rows": []}, {"x": 2, "rows": []}]) == [Table([]), Row(2.0)]
+    assert read(dict[str, Place | Row], {"a": {"x": 1}}) == {"a": Row(1.0)}
+    array = read(NDArray[np.float32] | str, [1, 2])
+    assert (array.tolist(), array.dtype) == ([1, 2], np.float32)
+    assert read(NDArray[np.float32] | str, "a") == "a"
+    said = misfit(list[Row | Table], [{"x": 1}, {"rows": [{"x": "a"}]}])
+    assert said == (
+        "$.x[1]: fits none of Row (Object missing required field x); Table (Expected float, got str - at $.rows[0].x)"
+    )
 
 
 def test_values_are_answered_as_they_are() -> None:

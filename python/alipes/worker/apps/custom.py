@@ -12,6 +12,7 @@ import numpy as np
 
 from alipes.worker.apps.misfit import TOO_LARGE, Misfit
 from alipes.worker.apps.tensor_types import ArraySpec, array_spec
+from alipes.worker.apps.unions import FirstOf, fitting
 
 __all__ = ["MAX_PIXELS", "ArrayOf", "array_of", "from_json", "is_custom", "is_picture", "is_pydantic", "to_json"]
 
@@ -60,7 +61,8 @@ def is_pydantic(kind: Any) -> bool:
 
 def is_custom(kind: Any) -> bool:
     """Whether `from_json` can make values of a type."""
-    return _spec(kind) is not None or is_picture(kind) or is_pydantic(kind)
+    is_union = isinstance(kind, type) and issubclass(kind, FirstOf)
+    return is_union or _spec(kind) is not None or is_picture(kind) or is_pydantic(kind)
 
 
 def from_json(kind: Any, value: Any) -> Any:
@@ -78,6 +80,8 @@ def from_json(kind: Any, value: Any) -> Any:
         return _array(spec, value)
     if is_picture(kind):
         return _picture(value)
+    if isinstance(kind, type) and issubclass(kind, FirstOf):
+        return fitting(kind, value, from_json)
     return _validated(kind, value)
 
 

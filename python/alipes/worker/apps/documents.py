@@ -7,6 +7,7 @@ installed it is a seventeenth of pydantic.
 
 from __future__ import annotations
 
+import operator
 import re
 import types
 import typing
@@ -18,6 +19,7 @@ from alipes.worker.apps.custom import array_of, from_json, is_custom, to_json
 from alipes.worker.apps.misfit import MALFORMED, Misfit
 from alipes.worker.apps.plan import Argument, Plan
 from alipes.worker.apps.tensor_types import array_spec
+from alipes.worker.apps.unions import FirstOf, first_of, name_of
 
 try:
     import msgspec
@@ -152,17 +154,41 @@ def readable(annotation: Any) -> Any:
         metadata = [one for one in items[1:] if isinstance(one, msgspec.Meta)]
         return Annotated[(inner, *metadata)] if metadata else inner
     if origin in (typing.Union, types.UnionType):
-        return typing.Union[tuple(readable(one) for one in items)]  # noqa: UP007
+        return _union(items)
     if origin in (list, tuple, dict, set, frozenset) and items:
         return origin[tuple(one if one is Ellipsis else readable(one) for one in items)]
     return annotation
 
 
+def _union(items: tuple[Any, ...]) -> Any:
+    """A union as msgspec takes it; of members that it cannot tell apart, a class that tries them one by one."""
+    union: Any = typing.Union[tuple(readable(one) for one in items)]  # noqa: UP007
+    try:
+        msgspec.json.Decoder(union)
+    except NameError:
+        return union  # `_check` says which name
+    except TypeError:
+        members = tuple(one for one in items if one is not types.NoneType)
+        if len(members) < 2:
+            return union
+        kind: Any = first_of(tuple(readable(one) for one in members), tuple(name_of(one) for one in members))
+        return operator.or_(kind, None) if len(members) < len(items) else kind
+    return union
+
+
 def _check(kind: Any, model: str, argument: str, annotation: Any) -> None:
     """Makes sure that msgspec can read a type, or we can."""
-    name = annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+    name = name_of(annotation)
+    for union in _unions(kind):
+        for member, text in zip(union.members, union.names, strict=True):
+            _check(member, model, argument, text)
     try:
         seen = msgspec.inspect.type_info(kind)
+    except NameError as error:  # within a class; those of the function itself are read before
+        raise ConfigError(
+            f"model '{model}': argument '{argument}' is {name}, whose annotations name '{error.name}', which is not "
+            "there when the app is imported: import it outside of `if TYPE_CHECKING`, or define it"
+        ) from error
     except Exception as error:
         text = str(error).partition("\n")[0]
         raise ConfigError(
@@ -175,6 +201,13 @@ def _check(kind: Any, model: str, argument: str, annotation: Any) -> None:
             "document can hold; take numbers, texts, lists, dictionaries, dataclasses, pydantic models, bytes, "
             "pictures or arrays"
         )
+
+
+def _unions(kind: Any) -> list[type[FirstOf]]:
+    """The unions of our own within a type."""
+    if isinstance(kind, type) and issubclass(kind, FirstOf):
+        return [kind]
+    return [union for one in typing.get_args(kind) for union in _unions(one)]
 
 
 def _strange(seen: Any, done: set[int]) -> Any:

@@ -113,6 +113,11 @@ def plan_of(served: Callable[..., Any], options: Options) -> Plan:
     kinds = inspect.Parameter
     try:
         hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise ConfigError(
+            f"model '{options.name}': its annotations name '{error.name}', which is not there when the app is "
+            "imported: import it outside of `if TYPE_CHECKING`, or define it"
+        ) from error
     except Exception as error:
         raise ConfigError(f"model '{options.name}': its annotations cannot be read: {error}") from error
     parameters = list(inspect.signature(function).parameters.values())

@@ -17,6 +17,7 @@ from alipes.worker.apps.misfit import Misfit
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.plan import Plan
 from alipes.worker.apps.tensor_types import array_spec, without_none
+from alipes.worker.apps.unions import FirstOf
 
 __all__ = ["schema_of"]
 
@@ -94,6 +95,8 @@ class _Schemas:
             inner = schema.pop("$defs", {})
             self.components |= {self._prefix + name: one for name, one in inner.items()}
             return schema
+        if isinstance(kind, type) and issubclass(kind, FirstOf):
+            return {"anyOf": [self.of(member) for member in kind.members]}
         spec = kind.spec if isinstance(kind, type) and issubclass(kind, ArrayOf) else array_spec(kind)
         if spec is None:
             raise NotImplementedError
