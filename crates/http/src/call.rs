@@ -46,7 +46,7 @@ pub async fn call(
         }
         Err(error) => {
             service.log_refusal(&model.name, "", caller.request_id(), &error);
-            if error.origin == Origin::Endpoint { unknown_coding(&error) } else { response::error(&error) }
+            if error.origin == Origin::Endpoint { unknown_coding(&error) } else { response::call_error(&error) }
         }
     };
     if !stays {
@@ -70,12 +70,12 @@ async fn answer(
             Ok(generation) => {
                 Box::pin(call_stream::answer(generation, CallForm::wanted(headers), coding, budget)).await
             }
-            Err(error) => response::error(&error),
+            Err(error) => response::call_error(&error),
         };
     }
     match service.infer(model, request, Held::default()).await.and_then(CallAnswer::of) {
         Ok(answer) => answer.respond(coding, budget).await,
-        Err(error) => response::error(&error),
+        Err(error) => response::call_error(&error),
     }
 }
 

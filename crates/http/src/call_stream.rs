@@ -28,7 +28,7 @@ pub async fn answer(
         Some(first) => first.and_then(CallAnswer::of),
     };
     match first {
-        Err(error) => response::error(&error),
+        Err(error) => response::call_error(&error),
         Ok(first) if first.status.as_u16() >= 400 => first.respond(coding, budget).await,
         Ok(CallAnswer { status, mut headers, body }) => {
             let form = wanted.unwrap_or_else(|| CallForm::of_model(&headers));

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use alipes_net::connection::CutOff;
 use alipes_protocol::trace::Trace;
-use alipes_protocol::{InferError, Origin};
+use alipes_protocol::{Code, InferError, Origin};
 use alipes_request::inflight::unfinished;
 use alipes_stats::trace::sent::Sent;
 use bytes::Bytes;
@@ -175,6 +175,15 @@ pub fn not_found() -> Response<ResponseBody> {
 /// 405 for a path that exists under another method.
 pub fn wrong_method(plain: bool) -> Response<ResponseBody> {
     new(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, error_body("Method Not Allowed"))
+}
+
+/// The refusal of a call. No client expects Triton's status of it, so what is too large is 413.
+pub fn call_error(error: &InferError) -> Response<ResponseBody> {
+    let mut response = self::error(error);
+    if error.code == Code::TooLarge {
+        *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    }
+    response
 }
 
 /// 403 for a request that needs a header. Source: Triton's status and text.

@@ -1,38 +1,48 @@
-"""What goes along with a server of apps: pages that describe them, and `--reload`, which follows their source."""
+"""What goes along with a server: pages that describe its endpoints, and `--reload`, which follows apps."""
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 from alipes import _core
 from alipes.apps.docs_page import docs_pages
+from alipes.apps.endpoints import described
 from alipes.apps.follower import Follower
 from alipes.apps.openapi import openapi_page
 from alipes.apps.serving import Apps
+from alipes.server.log import log
 from alipes.server.server import InProcessServer
 
-__all__ = ["AppsCompanion"]
+__all__ = ["PagesCompanion"]
 
 _END_WITHIN_S: Final = 1.0
 
 
-class AppsCompanion:
+class PagesCompanion:
     """Begins and ends with the server."""
 
-    def __init__(self, apps: Apps, *, follows: bool) -> None:
-        """Takes the apps, and whether a changed source is loaded again."""
+    def __init__(self, apps: Apps | None = None, *, follows: bool = False) -> None:
+        """Takes the apps, if there are some, and whether a changed source of them is loaded again."""
         self._apps = apps
         self._follows = follows
         self._follower: Follower | None = None
+        self._describing = threading.Lock()
+        self._has_pages = False
 
     def begin(self, server: InProcessServer) -> None:
         """Sets the pages, and begins to follow the source where that is wanted."""
-        for page in docs_pages():
-            server.set_page(*page)
         self._describe(server)
-        if self._follows:
+        if self._apps is not None and self._follows:
             self._follower = Follower(self._apps, server, lambda: self._describe(server))
             self._follower.start()
+
+    def endpoints_changed(self, server: InProcessServer) -> None:
+        """Describes the endpoints anew."""
+        try:
+            self._describe(server)
+        except Exception:  # the models serve all the same
+            log.exception("the endpoints cannot be described")
 
     def end(self) -> None:
         """Follows the source no longer."""
@@ -40,4 +50,14 @@ class AppsCompanion:
             self._follower.stop(_END_WITHIN_S)
 
     def _describe(self, server: InProcessServer) -> None:
-        server.set_page(*openapi_page(self._apps.descriptions.values(), _core.version()))
+        with self._describing:
+            own = self._apps.descriptions.values() if self._apps is not None else ()
+            models = {model["name"]: model for description in own for model in description.models}
+            others = [model for model in described(server.endpoints()) if model["name"] not in models]
+            if not self._has_pages and not models and not others:
+                return
+            server.set_page(*openapi_page([*models.values(), *others], _core.version()))
+            if not self._has_pages:
+                for page in docs_pages():
+                    server.set_page(*page)
+                self._has_pages = True

@@ -1,12 +1,11 @@
-"""The OpenAPI document of a server's apps: each function as a path, with an example that works."""
+"""The OpenAPI document of a server's endpoints: each function as a path, with an example that works."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from alipes.apps.description import Description
 from alipes.apps.docs_page import Page
 
 __all__ = ["openapi_document", "openapi_page"]
@@ -17,6 +16,7 @@ _ERROR: Final = {
     "required": ["error"],
     "title": "Error",
 }
+_WITHOUT_BODY: Final = ("GET", "DELETE")
 _ERRORS: Final = {
     "400": "The body cannot be read.",
     "413": "The body is above a limit.",
@@ -26,23 +26,24 @@ _ERRORS: Final = {
 }
 
 
-def openapi_page(descriptions: Iterable[Description], version: str) -> Page:
-    """`/openapi.json` for apps.
+def openapi_page(models: Iterable[Mapping[str, Any]], version: str) -> Page:
+    """`/openapi.json` for models, each as `alipes.worker.apps.describe` says it.
 
     Args:
-        descriptions: The apps.
+        models: The models; those without an endpoint are passed over.
         version: Release of the server.
     """
-    return Page("/openapi.json", "application/json", json.dumps(openapi_document(descriptions, version)).encode())
+    return Page("/openapi.json", "application/json", json.dumps(openapi_document(models, version)).encode())
 
 
-def openapi_document(descriptions: Iterable[Description], version: str) -> dict[str, Any]:
+def openapi_document(models: Iterable[Mapping[str, Any]], version: str) -> dict[str, Any]:
     """The document, as OpenAPI 3.1 has it."""
-    models = [model for description in descriptions for model in description.models if model["has_endpoint"]]
+    models = [model for model in models if model["has_endpoint"]]
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {"Error": _ERROR}
     for model in sorted(models, key=lambda one: str(one["name"])):
-        paths[f"/{model['name']}"] = {"post": _endpoint(model)}
+        methods = model.get("methods", ("POST",))
+        paths[f"/{model['name']}"] = {method.lower(): _endpoint(model, method, methods) for method in methods}
         if model["schema"]["tensors"] is not None and not model["is_stream"]:  # streams go over gRPC
             paths[f"/v2/models/{model['name']}/infer"] = {"post": _tensors(model)}
         schemas |= model["schema"]["components"]
@@ -55,15 +56,16 @@ def openapi_document(descriptions: Iterable[Description], version: str) -> dict[
     }
 
 
-def _endpoint(model: Mapping[str, Any]) -> dict[str, Any]:
+def _endpoint(model: Mapping[str, Any], method: str, methods: Sequence[str]) -> dict[str, Any]:
     schema = model["schema"]
+    body = {} if method in _WITHOUT_BODY else {"requestBody": {"required": True, "content": schema["request"]}}
     return {
-        "operationId": model["name"],
+        "operationId": model["name"] if len(methods) == 1 else f"{model['name']}_{method.lower()}",
         "tags": ["functions"],
         "summary": schema["summary"] or model["name"],
         "description": schema["description"],
         "parameters": schema["parameters"],
-        "requestBody": {"required": True, "content": schema["request"]},
+        **body,
         "responses": {
             "200": {"description": schema["result"], "content": schema["response"]},
             **{status: _refused(text) for status, text in _ERRORS.items()},

@@ -59,19 +59,18 @@ def _run(options: ServerOptions) -> int:
         ConfigError: If an app cannot be served.
     """
     apps = apps_of(options)
+    from alipes.apps.companion import PagesCompanion
     from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run
 
     if apps is None:
-        return run(options, partial(start_mistake, options), greets=True)
+        return run(options, partial(start_mistake, options), greets=True, companion=PagesCompanion())
     with apps:
         try:
             options = apps.options()
         except KeyboardInterrupt:  # the import of an app may take long
             return 128 + signal.SIGINT
-        from alipes.apps.companion import AppsCompanion
-
-        companion = AppsCompanion(apps, follows=options.repository.reload)
+        companion = PagesCompanion(apps, follows=options.repository.reload)
         return run(options, partial(start_mistake, options), greets=True, companion=companion)
 
 

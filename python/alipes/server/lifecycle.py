@@ -91,6 +91,11 @@ class Lifecycle:
         self._unreadable: Mapping[str, str] = {}
         self.refresh()
 
+    @property
+    def published(self) -> Published:
+        """What serves."""
+        return self._published
+
     def refresh(self) -> None:
         """Looks for folders that came or went since the last call, so that the index names them.
 

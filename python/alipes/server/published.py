@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alipes.load import SUPERSEDED
@@ -19,7 +20,7 @@ from alipes.types import ModelKey, ModelState
 if TYPE_CHECKING:
     from alipes import _core
 
-__all__ = ["Published", "Served"]
+__all__ = ["EndpointModel", "Published", "Served"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,23 @@ class Served:
 
     versions: Mapping[int, Loaded]
     origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointModel:
+    """A model that plain requests to `/<name>` reach.
+
+    Attributes:
+        name: Its name.
+        methods: The methods that it takes.
+        is_stream: Whether a request has any number of responses.
+        folder: The folder of the version that serves.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    is_stream: bool
+    folder: Path
 
 
 class Published:
@@ -51,6 +69,8 @@ class Published:
         self._ended = ended
         self._follower = Follower(index)
         self._served: dict[ModelKey, Served] = {}
+        self.changed: Callable[[], None] = _nothing
+        """Called once other models have an endpoint, or another one; set it before anything is published."""
         # Held while the data plane is told, which waits for nothing: it and `_served` must not disagree.
         self._telling = threading.Lock()
 
@@ -71,6 +91,23 @@ class Published:
         served = self._served.get(key) if key is not None else None
         return served.versions if served is not None else {}
 
+    def endpoints(self) -> list[EndpointModel]:
+        """The models with an endpoint, by name."""
+        found = {key.name: one for key in self.keys() if (one := self._endpoint(key)) is not None}
+        return [found[name] for name in sorted(found)]
+
+    def _endpoint(self, key: ModelKey) -> EndpointModel | None:
+        served = self._served.get(key)
+        if served is None or not served.versions:
+            return None
+        version = max(served.versions)
+        endpoint = served.versions[version].plan.spec.get("endpoint")
+        if endpoint is None:
+            return None
+        return EndpointModel(
+            key.name, tuple(endpoint["methods"]), endpoint["stream"], served.origin.path / str(version)
+        )
+
     def find(self, name: str, namespace: str) -> ModelKey | None:
         """The model of this name that serves, the one in the namespace first; none where there are several others."""
         keys = [key for key in self.keys() if key.name == name]
@@ -79,6 +116,7 @@ class Published:
 
     def publish(self, key: ModelKey, served: Served) -> None:
         """Has versions serve in the place of those that did, whose last requests are followed to their end."""
+        had = self._endpoint(key)
         with self._telling:
             before = self._served.get(key)
             self._core.publish(key.name, [loaded.version for loaded in served.versions.values()], key.namespace)
@@ -87,12 +125,15 @@ class Published:
             gone = dict.fromkeys(self._index.versions(key), Status(ModelState.UNAVAILABLE, UNLOADED))
             self._index.set(key, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
         log.info("successfully loaded '%s'", key.name)
+        if had is not None or self._endpoint(key) is not None:
+            self.changed()
         if before is not None:
             stays = {id(loaded.version) for loaded in served.versions.values()}
             self._follow(key, [one for one in before.versions.values() if id(one.version) not in stays], before.origin)
 
     def withdraw(self, key: ModelKey) -> None:
         """Has nothing serve as a model any more; what failed of it counts as unloaded."""
+        had = self._endpoint(key)
         with self._telling:
             served = self._served.pop(key, None)
             if served is None:
@@ -100,6 +141,8 @@ class Published:
                 return
             self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
             self._core.publish(key.name, [], key.namespace)
+        if had is not None:
+            self.changed()
         self._follow(key, served.versions.values(), served.origin)
 
     def introduce(self, key: ModelKey) -> None:
@@ -151,3 +194,7 @@ class Published:
 
     def _follow(self, key: ModelKey, versions: Iterable[Loaded], origin: Origin) -> None:
         self._follower.follow(key, versions, partial(self._ended, key, origin))
+
+
+def _nothing() -> None:
+    pass

@@ -33,6 +33,7 @@ from alipes.server.loads import LoadLimits
 from alipes.server.log import log, log_table
 from alipes.server.memory_shares import MemoryWatch
 from alipes.server.planner import Planner
+from alipes.server.published import EndpointModel
 from alipes.server.pump import LogPump
 from alipes.server.refresher import Refresher
 from alipes.server.table import HEADINGS, model_documents, model_rows, print_table, text_table
@@ -65,6 +66,9 @@ class Companion(Protocol):
 
     def begin(self, server: InProcessServer) -> None:
         """The models of the start are settled, and requests are about to be accepted."""
+
+    def endpoints_changed(self, server: InProcessServer) -> None:
+        """Other models have an endpoint, or the same ones another; called from any thread, after `begin`."""
 
     def end(self) -> None:
         """The server is about to stop: nothing is loaded any more."""
@@ -145,6 +149,7 @@ class InProcessServer:
             self._index.open()
             if self._companion is not None:
                 self._companion.begin(self)
+                self._lifecycle.published.changed = partial(self._companion.endpoints_changed, self)
             addresses = self._accept()
             self._control.start()
             self._refresher.start()
@@ -171,6 +176,10 @@ class InProcessServer:
     def unload_soon(self, name: str) -> None:
         """Has a model taken out of service."""
         self._pool.submit(name, partial(self._lifecycle.unload, name), unloads=True)
+
+    def endpoints(self) -> list[EndpointModel]:
+        """The models that plain requests reach."""
+        return self._lifecycle.published.endpoints()
 
     def set_page(self, path: str, content_type: str, body: bytes) -> None:
         """Serves a page: `/openapi.json`, `/docs`, or one below it."""

@@ -172,6 +172,71 @@ def test_an_environment_with_numpy_alone_answers_tensors(
     assert (status, "needs msgspec: pip install msgspec" in body.decode()) == (501, True)
 
 
+PLAIN = """
+class TritonPythonModel:
+    def execute(self, requests):
+        raise ValueError("is not called here")
+"""
+
+
+def described(server: ServerProcess) -> dict[str, Any]:
+    """The paths of the API page but for those of the V2 protocol; empty where there is no page."""
+    connection = http.client.HTTPConnection(server.http, timeout=60)
+    connection.request("GET", "/openapi.json")
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    paths = json.loads(body)["paths"] if response.status == 200 else {}
+    return {path: one for path, one in paths.items() if not path.startswith("/v2/")}
+
+
+def test_the_page_lists_models_of_a_repository_while_they_serve(
+    repository: qv.ModelRepository, serve: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    repository.add("shout", "python").export_version(Shout)
+    repository.add("mixed", "python", max_batch_size=8).export_version(mixed, input_shapes={"strain": (None, 3)})
+    folder = tmp_path / "models" / "plain"
+    (folder / "1").mkdir(parents=True)
+    (folder / "1" / "model.py").write_text(PLAIN)
+    endpoint = json.dumps(json.dumps({"methods": ["GET", "PUT"]}))
+    (folder / "config.pbtxt").write_text(
+        f'backend: "python"\nparameters {{ key: "endpoint" value {{ string_value: {endpoint} }} }}\n'
+        'input { name: "x" data_type: TYPE_FP32 dims: 1 }\noutput { name: "y" data_type: TYPE_FP32 dims: 1 }\n'
+    )
+    server = serve(str(repository.fs), "--model-control-mode=explicit")
+    assert described(server) == {}
+    with alipes.Client(server.http) as client:
+        for name in ("shout", "mixed", "plain"):
+            client.load(name)
+        paths = described(server)
+        assert sorted(paths) == ["/mixed", "/plain", "/shout"]
+        assert paths["/shout"]["post"]["summary"] == "Makes a text loud"
+        content = paths["/mixed"]["post"]["requestBody"]["content"]["application/json"]
+        assert content["schema"]["required"] == ["strain"]
+        assert content["schema"]["properties"]["strain"]["minItems"] == 3
+        assert answer(server, "mixed", content["example"])[0] == 200
+        assert (sorted(paths["/plain"]), "requestBody" in paths["/plain"]["put"]) == (["get", "put"], True)
+        client.unload("shout")
+        assert sorted(described(server)) == ["/mixed", "/plain"]
+    connection = http.client.HTTPConnection(server.http, timeout=60)
+    connection.request("GET", "/docs")
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def test_a_body_above_the_limit_is_413_at_every_endpoint(
+    repository: qv.ModelRepository, serve: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    app = tmp_path / "app.py"
+    app.write_text("import alipes\n\n@alipes.model\ndef same(text: str) -> str:\n    return text\n")
+    repository.add("shout", "python").export_version(Shout)
+    server = serve(app, str(repository.fs), "--http-max-input-size=1000")
+    for path in ("same", "shout"):
+        assert answer(server, path, {"text": "a"})[0] == 200
+        status, body = answer(server, path, {"text": "a" * 1000})
+        assert (status, b"more than the 1000 bytes that are allowed" in body) == (413, True)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -248,7 +248,7 @@ def test_an_error_of_the_model_is_a_json_object(ask: Ask, how: str, status: int,
 
 def test_a_body_that_is_too_large_is_refused(ask: Ask) -> None:
     answer = ask("/echo", b"x" * 1_000_001)
-    assert (answer.status, "more than the 1000000 bytes that are allowed" in answer.json["error"]) == (400, True)
+    assert (answer.status, "more than the 1000000 bytes that are allowed" in answer.json["error"]) == (413, True)
     assert ask("/echo", iter([b"x" * 600_000] * 2), encode_chunked=True).json == answer.json
     assert ask("/echo", gzip.compress(b"x" * 1_000_001), {"Content-Encoding": "gzip"}).json == answer.json
     assert ask("/echo", b"x" * 1_000_000).status == 200
@@ -260,9 +260,14 @@ def test_an_unknown_compression_is_refused(ask: Ask) -> None:
     assert ask("/echo", gzip.compress(b"x" * 100)[:-9], {"Content-Encoding": "gzip"}).status == 400
 
 
-@pytest.mark.parametrize(
-    "path", ["/nobody", "/plain", "/echo/", "/echo/x", "/v1", "/metrics", "/docs", "/openapi.json"]
-)
+def test_the_page_lists_the_endpoints(ask: Ask) -> None:
+    answer = ask("/openapi.json", b"", method="GET")
+    assert (answer.status, "/echo" in answer.json["paths"], "/plain" in answer.json["paths"]) == (200, True, False)
+    assert ask("/docs", b"", method="GET").status == 200
+    assert ask("/docs", b"{}").status == 405
+
+
+@pytest.mark.parametrize("path", ["/nobody", "/plain", "/echo/", "/echo/x", "/v1", "/metrics"])
 @pytest.mark.parametrize("method", ["POST", "GET"])
 def test_any_other_path_does_not_exist(ask: Ask, path: str, method: str) -> None:
     answer = ask(path, b"{}", method=method)

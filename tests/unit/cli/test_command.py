@@ -71,8 +71,9 @@ def test_every_command_has_a_help_page(command: str, flag: str, capsys: pytest.C
 def test_serve_runs_the_server_with_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, ...]] = []
 
-    def run(options: object, *_: object, greets: bool) -> int:
+    def run(options: object, *_: object, greets: bool, companion: object) -> int:
         assert greets
+        assert companion is not None
         seen.append(options.repository.paths)  # type: ignore[attr-defined]
         return 7
 
@@ -168,8 +169,8 @@ def test_a_program_that_is_called_tritonserver_is_that_command(
 ) -> None:
     seen: list[bool] = []
 
-    def run(options: object, *_: object, greets: bool = False) -> int:
-        assert greets == (name == "alipes")
+    def run(options: object, *_: object, greets: bool = False, companion: object = None) -> int:
+        assert greets == (companion is not None) == (name == "alipes")
         seen.append(options.repository.exit_on_error)  # type: ignore[attr-defined]
         return 5
 

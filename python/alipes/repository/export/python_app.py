@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import sys
 import typing
@@ -14,6 +15,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from alipes.config.call_endpoint import PARAMETER, RESERVED_NAMES
+from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig as Message
 from alipes.errors import ConfigError, ExportError
 from alipes.repository.app_folder import app_config, call_endpoint, write_version
@@ -23,6 +25,7 @@ from alipes.repository.export.python_source import python_source
 from alipes.repository.export.refusals import why_not_written
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.platform import Platform
+from alipes.worker.apps.arrays import plan_of_arrays
 from alipes.worker.apps.describe import described
 from alipes.worker.apps.options import Options, options_of
 from alipes.worker.apps.plan import METHODS, is_stream_or_async
@@ -93,9 +96,12 @@ class _Copy:
         config = self._request.config._proto
         with self._read() as copy:
             found = ArrayFunction.declared(self._source, copy, self._request)
+            why_alone = found.why_alone or ""
+            plan = plan_of_arrays(copy, json.loads(config_json(config)), found.inputs, why_alone)
+            model = described(Step(copy, Options(self._model, max_batch_size=config.max_batch_size)), plan)
         if not config.HasField("sequence_batching"):
-            _answer_calls(config, {"is_stream": False, "looks_at_head": False})
-        self._write(inputs=found.inputs, why_alone=found.why_alone or "")
+            _answer_calls(config, model)
+        self._write(model, inputs=found.inputs, why_alone=why_alone)
 
     def write_annotated(self) -> None:
         """Declares what the annotations say."""
@@ -116,11 +122,11 @@ class _Copy:
                 )
             model = described(Step(copy, options))
         _merge(request.config._proto, model, with_instances=own is not None)
-        self._write()
+        self._write(model)
 
-    def _write(self, **arrays: Any) -> None:
+    def _write(self, model: Mapping[str, Any], **arrays: Any) -> None:
         app = {"file": _FILE, "name": self._model, "function": self._source.__name__}
-        write_version(self._request.folder, {**app, **arrays})
+        write_version(self._request.folder, {**app, **arrays, "schema": model["schema"]})
 
     @contextmanager
     def _read(self) -> Iterator[Any]:

@@ -61,14 +61,18 @@ def describe(source: Source, name: str = "") -> list[dict[str, Any]]:
     return [described(step) for step in declared(source.load(), name).values()]
 
 
-def described(step: Step) -> dict[str, Any]:
+def described(step: Step, plan: Plan | None = None) -> dict[str, Any]:
     """What the control plane has to know of one model.
+
+    Args:
+        step: The model.
+        plan: What it takes and gives; where left out, its annotations say it.
 
     Raises:
         ConfigError: If it cannot be served.
     """
     served, options = step.served, step.options
-    plan = plan_of(served, options)
+    plan = plan or plan_of(served, options)
     documents = Documents(plan, options.name)
     return {
         "name": options.name,
