@@ -883,6 +883,7 @@ class RowReader:
         Raises:
             TritonModelException: If a request was answered before.
         """
+
 def failure(text: str, exception: str) -> TritonError:
     """An error of a response that has the code of an exception, such as ``"NotFound"``; INTERNAL for an unknown one."""
 

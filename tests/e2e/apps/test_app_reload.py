@@ -45,14 +45,16 @@ def test_a_changed_source_takes_over_without_losing_a_request(app: Path, serve: 
     threads = [threading.Thread(target=ask_on, args=(seen,)) for seen in answers]
     for thread in threads:
         thread.start()
-    until(lambda: all(seen[-1:] == [1] for seen in answers))
-    app.write_text(source(2))
-    until(lambda: all(seen[-1:] == [2] for seen in answers))
-    (app.parent / "part.py").write_text("MORE = 10\n")
-    until(lambda: all(seen[-1:] == [12] for seen in answers))
-    stop.set()
-    for thread in threads:
-        thread.join()
+    try:
+        until(lambda: all(seen[-1:] == [1] for seen in answers))
+        app.write_text(source(2))
+        until(lambda: all(seen[-1:] == [2] for seen in answers))
+        (app.parent / "part.py").write_text("MORE = 10\n")
+        until(lambda: all(seen[-1:] == [12] for seen in answers))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
     for seen in answers:
         assert {*seen} == {1, 2, 12}
         assert sorted(seen) == seen, "an old one answered after a new one"
