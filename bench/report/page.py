@@ -56,6 +56,9 @@ METHOD = """\
   the same but BentoML's batch, which is an array of one row. The first answer of an app is timed from the command.
 - Files of frameworks run on one thread, as their raw loops do, which repeat the batches of the same round. OpenVINO
   computes in FP32 in both, since bfloat16, where a processor has it, gives other numbers.
+- Pictures are the JPEG of 30 kB and 512 x 384 pixels of `examples/serving-lab`, whose `run.py` starts and measures its
+  variants, and checks each answer. The lab's `model.py` and FastAPI pages get base64, the ensemble gets the file.
+  Decoding is compared by CPU: that of the server for a request, and that of Pillow in a loop.
 - Python models are the same `model.py` and `config.pbtxt` for alipes and for Triton, out of the same folder
   (`bench/models/python`), one instance of each. A gRPC stream is read by a client of our own that compares every
   response and its place with what must come; the floor of that row says what this client can take.

@@ -3,6 +3,7 @@
 import http.client
 import json
 import ssl
+from collections.abc import Mapping
 from typing import Any
 
 import grpc
@@ -34,7 +35,7 @@ def get_json(port: int, path: str) -> Any:
         connection.close()
 
 
-def post(port: int, path: str, body: bytes) -> bytes:
+def post(port: int, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
     """The body of the answer to a POST.
 
     Raises:
@@ -42,7 +43,7 @@ def post(port: int, path: str, body: bytes) -> bytes:
     """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
     try:
-        connection.request("POST", path, body=body)
+        connection.request("POST", path, body=body, headers=dict(headers))
         response = connection.getresponse()
         answer = response.read()
     finally:
