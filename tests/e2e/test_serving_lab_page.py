@@ -108,7 +108,7 @@ def test_a_page_without_a_server_says_so(lab: Path) -> None:
         assert "Nobody can tell:" in answer.text
 
 
-def test_a_page_that_is_told_of_no_server_does_not_start(lab: Path) -> None:
+def test_a_page_without_variables_does_not_start(lab: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as failed:
         others = {name: value for name, value in os.environ.items() if "SERVER_URL" not in name}
         subprocess.run(
