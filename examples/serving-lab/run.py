@@ -84,7 +84,9 @@ class Running:
 
 
 def prepare(folder: Path, layers: int, with_torch: bool) -> None:
-    """Copies the lab into a folder and writes its networks there."""
+    """Copies the lab into a folder, which no others are in, and writes its networks there."""
+    if folder.exists() and not (folder / "food.py").exists():
+        sys.exit(f"{folder} is no copy of the lab, and would be replaced by one: name another --output")
     shutil.rmtree(folder, ignore_errors=True)
     kept = shutil.ignore_patterns(".*", "__pycache__", "serving-lab")
     shutil.copytree(HERE, folder, ignore=kept)

@@ -83,6 +83,22 @@ def test_an_unknown_variant_is_refused_with_the_known_ones(tmp_path: Path) -> No
     assert "tensorrt" in done.stderr and "native" in done.stderr
 
 
+@pytest.mark.slow("imports what the lab imports")
+@pytest.mark.parametrize(
+    ("script", "folder"), [(("run.py", *SHORT, "--output", "."), "lab"), (("containers/gather.py", "build"), "build")]
+)
+def test_a_folder_of_others_is_left_alone(tmp_path: Path, script: tuple[str, ...], folder: str) -> None:
+    kept = tmp_path / folder / "thesis.txt"
+    kept.parent.mkdir()
+    kept.touch()
+    program, *arguments = script
+    command = [sys.executable, str(EXAMPLES / "serving-lab" / program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert str(kept.parent) in done.stderr and "would be replaced" in done.stderr
+    assert kept.exists()
+
+
 @contextmanager
 def answering(*answers: bytes) -> Iterator[int]:
     """A server that takes one connection and gives these answers; its port."""

@@ -41,6 +41,8 @@ _LIBRARY: Final = re.compile(r"(?:=> )?(/\S+) \(0x")
 def gather(build: Path) -> None:
     """Fills the folder `build` with `root` and `lab`."""
     root = build / "root"
+    if build.exists() and not root.exists():
+        sys.exit(f"{build} was not made by this, and would be replaced: name another folder")
     shutil.rmtree(build, ignore_errors=True)
     for folder in ("tmp", "etc", "usr/local/bin"):
         (root / folder).mkdir(parents=True)
