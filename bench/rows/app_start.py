@@ -8,7 +8,7 @@ from functools import partial
 from bench.fleet import ALIPES, Fleet
 from bench.rows.contenders import LITSERVE
 from bench.rows.functions import score_document
-from bench.rows.row import Better, Cell, Facts, Sample, Target
+from bench.rows.row import CPU_US, Better, Cell, Facts, Sample, Target
 from bench.servers.endpoint import Endpoint
 from bench.servers.programs import Program, start_app
 
@@ -50,4 +50,4 @@ def _first_answer(start: Callable[[], Endpoint], _seconds: float) -> Sample:
     endpoint = start()
     elapsed_s = time.perf_counter() - begin
     with endpoint.process:
-        return Sample(elapsed_s, {"server_cpu_s": endpoint.process.cpu_seconds()})
+        return Sample(elapsed_s, {CPU_US: endpoint.process.cpu_seconds() * 1e6})

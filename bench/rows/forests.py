@@ -10,14 +10,16 @@ import numpy as np
 
 from bench.document import Document, v2_document
 from bench.fleet import ALIPES, Fleet
-from bench.load import wrk
+from bench.grpc_document import GrpcDocument
+from bench.load import h2load
 from bench.load.engine_loops import ANSWER
+from bench.load.h2load import Streams
 from bench.models.scripts import written_by
 from bench.rows.batches import Batches, Engine, run_loop
 from bench.rows.contenders import MLSERVER
 from bench.rows.documents import Posted, document_cell
 from bench.rows.load import RATE
-from bench.rows.row import Better, Cell, Facts, Target
+from bench.rows.row import Better, Cell, Facts, Sample, Target
 from bench.servers import alipes
 from bench.servers.endpoint import Endpoint
 from bench.servers.file_servers import start_mlserver
@@ -28,6 +30,8 @@ FOREST = "forest"
 COLUMNS = 32
 CONNECTIONS = 64
 RAW = "raw XGBoost loop"
+#: What has the least to do beside the forest: numbers are read where they lie.
+GRPC_LABEL = "alipes, gRPC"
 
 
 @dataclass(frozen=True)
@@ -40,37 +44,45 @@ class ForestRow:
             title=f"XGBoost, 500 trees, one row of {COLUMNS} features, HTTP JSON, {CONNECTIONS} connections",
             unit=RATE,
             better=Better.MORE,
-            targets=(Target(ALIPES, MLSERVER, 8), Target(ALIPES, RAW, 0.8)),
+            targets=(Target(ALIPES, MLSERVER, 8), Target(GRPC_LABEL, RAW, 0.8)),
         )
     )
 
     def cells(self, fleet: Fleet) -> Sequence[Cell]:
-        """alipes, which reads all settings from the file; its raw loop; MLServer where it is there."""
+        """alipes over both protocols; a loop over the batches of the second; MLServer where it is there."""
         python = python_with("xgboost", "trees")
         if python is None:
             fleet.skipped[FOREST] = advice("xgboost", "trees")
             return []
         folder = written_by(FOREST, python)
         engine = Engine("xgboost", folder / FOREST / "1" / "model.ubj", (COLUMNS,), python)
-        document = forest_document(engine)
+        document, asked = forest_questions(engine)
         endpoint = fleet.of_row(alipes.start(folder, "alipes_forest", python=python))
-        document.check(endpoint.http_port)
         batches = Batches(FOREST)
-        load = partial(wrk.post, endpoint.http_port, document, CONNECTIONS)
-        theirs = Posted(MLSERVER, document, partial(_mlserver, engine.file))
-        peer = document_cell(theirs, fleet, CONNECTIONS)
+        contenders = (
+            Posted(ALIPES, document, lambda fleet, document: endpoint),
+            Posted(MLSERVER, document, partial(_mlserver, engine.file)),
+        )
+        posted = [document_cell(one, fleet, CONNECTIONS) for one in contenders]
         return [
-            Cell(ALIPES, lambda seconds: batches.served(endpoint, partial(load, seconds))),
+            Cell(GRPC_LABEL, partial(_served, batches, endpoint, asked, asked.check(endpoint.grpc_port))),
             Cell(RAW, partial(batches.raw, engine)),
-            *([] if peer is None else [peer]),
+            *(cell for cell in posted if cell is not None),
         ]
 
 
-def forest_document(engine: Engine) -> Document:
-    """A row for both servers, and what XGBoost itself makes of it."""
+def forest_questions(engine: Engine) -> tuple[Document, GrpcDocument]:
+    """A row for each protocol, and what XGBoost itself makes of it."""
     row = np.linspace(-1, 1, COLUMNS, dtype=np.float32)[None]
-    expected = json.loads(run_loop(engine, ANSWER, str(engine.file), rows=row.tolist()))
-    return v2_document(FOREST, FOREST, "input", row, np.asarray(expected))
+    expected = np.asarray(json.loads(run_loop(engine, ANSWER, str(engine.file), rows=row.tolist())))
+    return v2_document(FOREST, FOREST, "input", row, expected), GrpcDocument(FOREST, "input", row, expected)
+
+
+def _served(batches: Batches, endpoint: Endpoint, asked: GrpcDocument, answer_bytes: int, seconds: float) -> Sample:
+    streams = Streams(CONNECTIONS, 1)
+    return batches.served(
+        endpoint, lambda: h2load.post(endpoint.grpc_port, asked, streams, seconds, answer_bytes, latency=False)
+    )
 
 
 def _mlserver(file: Path, fleet: Fleet, document: Document) -> Endpoint | None:

@@ -93,12 +93,12 @@ class Process:
         return self.log.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
 
     def cpu_seconds(self) -> float:
-        """Processor time that the server and its children have used so far."""
+        """Processor time that the server and its children have used so far, also those that ended."""
         import psutil
 
         server = psutil.Process(self.pid)
         times = [part.cpu_times() for part in [server, *server.children(recursive=True)]]
-        return float(sum(time.user + time.system for time in times))
+        return float(sum(time.user + time.system + time.children_user + time.children_system for time in times))
 
     def resident_bytes(self) -> int:
         """Resident memory of the server and its children."""

@@ -11,7 +11,6 @@ import pytest
 
 from bench.load.engine_loops import ANSWER
 from bench.load.tool import Measurement
-from bench.models import repository
 from bench.models.repository import MODELS
 from bench.models.scripts import written_by
 from bench.rows import batches as rows_batches
@@ -23,10 +22,9 @@ from bench.servers.process import Process, StartFailed
 
 
 @pytest.fixture
-def engine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    monkeypatch.setattr(repository, "WORK", tmp_path_factory.getbasetemp() / "bench")
-    model = MODELS["mlp"]
-    return Engine("onnx", repository.repository() / "mlp" / "1" / "model.onnx", model.input_dims)
+def engine(tmp_path: Path) -> Engine:
+    MODELS["mlp"].write(tmp_path)
+    return Engine("onnx", tmp_path / "model.onnx", MODELS["mlp"].input_dims)
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
 
 def test_a_loop_answers_what_the_model_answers(engine: Engine) -> None:
     found = json.loads(run_loop(engine, ANSWER, str(engine.file), rows=MODELS["mlp"].row().tolist()))
-    np.testing.assert_allclose(found, repository.reference_answer(MODELS["mlp"]), rtol=1e-5)
+    np.testing.assert_allclose(found, MODELS["mlp"].answer(engine.file.parent), rtol=1e-5)
 
 
 def test_a_loop_says_how_many_rows_it_ran_and_for_what(engine: Engine) -> None:

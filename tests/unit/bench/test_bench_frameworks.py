@@ -13,7 +13,6 @@ from bench import grpc_document
 from bench.fleet import Fleet
 from bench.grpc_document import GrpcDocument
 from bench.load.engine_loops import KINDS
-from bench.models import repository
 from bench.rows import forests, framework_conv, torchscript
 from bench.rows.forests import ForestRow
 from bench.rows.framework_conv import FrameworkConvRow, framework_conv_rows, framework_repository
@@ -89,9 +88,12 @@ def test_the_net_is_compared_with_a_raw_loop_of_its_framework(
 
 
 def test_a_repository_has_the_net_in_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository, "WORK", tmp_path)
+    net = tmp_path / "repository" / "conv" / "1" / "model.onnx"
+    net.parent.mkdir(parents=True)
+    net.write_bytes(b"net")
+    monkeypatch.setattr(framework_conv, "repository", lambda: tmp_path / "repository")
     (row,) = [row for row in framework_conv_rows() if row.facts.name == "conv_openvino"]
     assert isinstance(row, FrameworkConvRow)
     folder = framework_repository(row.served, Path(sys.executable))
-    assert [path.name for path in (folder / "conv" / "1").iterdir()] == ["model.onnx"]
+    assert [path.read_bytes() for path in (folder / "conv" / "1").iterdir()] == [b"net"]
     assert 'backend: "openvino"' in (folder / "conv" / "config.pbtxt").read_text()
