@@ -21,6 +21,8 @@ ROWS = [np.linspace(low, low + 1, 16).tolist() for low in (-3, -0.5, 0, 0.25)]
 # A document that does not fit, and the status of each server: ours is 422 for all three.
 MISFITS = ({"sound": [1, "two"]}, {}, {"sound": 1})
 STATUS = {"fastapi": 422, "litserve": 500, "mosec": 500, "bentoml": 400}
+# A body that is no JSON; ours is 400.
+NO_JSON = {"fastapi": 422, "litserve": 500, "mosec": 400, "bentoml": 400}
 
 
 @pytest.fixture(params=sorted(STATUS))
@@ -41,6 +43,13 @@ def test_the_readmes_function_answers_the_same(peer: str, serve: Callable[..., S
             assert post(ours, "/louder", sound) == post(address, "/louder", sound)
         for misfit in MISFITS:
             assert (post(ours, "/louder", misfit)[0], post(address, "/louder", misfit)[0]) == (422, STATUS[peer])
+        assert (post(ours, "/louder", b"{")[0], post(address, "/louder", b"{")[0]) == (400, NO_JSON[peer])
+        # A member that nobody declared is refused here, and ignored there.
+        more = {"sound": [1.0], "more": 3}
+        assert (post(ours, "/louder", more)[0], post(address, "/louder", more)) == (422, (200, [2.0]))
+        if peer == "fastapi":
+            text = {"sound": ["1.5"]}
+            assert (post(ours, "/louder", text)[0], post(address, "/louder", text)) == (422, (200, [3.0]))
 
 
 def test_the_batched_function_answers_the_same(peer: str, serve: Callable[..., ServerProcess]) -> None:
