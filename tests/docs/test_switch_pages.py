@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from support.blocks import blocks
 
 ROOT = Path(__file__).parents[2]
+# The bench is a tool of the project's folder, and no package that is installed.
+sys.path.insert(0, str(ROOT))
+
+from bench.rows.table import rows  # noqa: E402
+
 HOW_TO = ROOT / "docs" / "how-to"
 PEERS = ("bentoml", "fastapi", "litserve", "mlserver", "torchserve")
 FILE = re.compile(r"^[\w-]+(/[\w.-]+)*\.(py|json|properties|pbtxt)$")
@@ -36,3 +42,14 @@ def test_a_page_shows_the_programs_that_are_measured(peer: str) -> None:
     assert {file for file in shown if not file.startswith(f"{peer}/")}, "the page shows no program of ours"
     for file, text in shown.items():
         assert source(peer, file).read_text(encoding="utf-8") == text, file
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_a_page_names_rows_of_the_benchmarks(peer: str) -> None:
+    words = " ".join((HOW_TO / f"from-{peer}.md").read_text(encoding="utf-8").split())
+    titles = {row.facts.name: row.facts.title for row in rows(soak_requests=1000)}
+    (named,) = re.findall(r"make bench ROWS=([\w,]+)`", words)
+    for name in named.split(","):
+        assert any(
+            title in words for title in (f'"{titles[name][:end]}"' for end in range(8, len(titles[name]) + 1))
+        ), name
