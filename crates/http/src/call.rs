@@ -143,6 +143,9 @@ fn too_large(max_bytes: u64) -> InferError {
 }
 
 /// What the model learns beside the body: nothing, where it looks at no head and the body is JSON.
+///
+/// With the head, calls of small documents took 1.2 and 1.4 times the processor time of server and worker (a batched
+/// function and one that is not, median of 5 rounds on two busy cores, a development build, 11/2026).
 fn parameters(model: &ModelVersion, head: &Parts, coding: Coding) -> Vec<(String, Parameter)> {
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let looks = model.spec.endpoint.as_ref().is_none_or(|endpoint| endpoint.head);
