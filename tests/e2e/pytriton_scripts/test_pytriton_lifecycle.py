@@ -212,18 +212,18 @@ def test_a_server_ends_with_its_script(end: str, status: int, tmp_path: Path) ->
 
 
 @pytest.fixture
-def taken() -> Iterator[int]:
+def busy_port() -> Iterator[int]:
     """A port that another program has."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield other.getsockname()[1]
 
 
-def test_a_server_that_cannot_start_leaves_nothing(home: Path, taken: int) -> None:
-    with pytest.raises(ServeError, match=str(taken)), make_triton({"http_port": taken}):
+def test_a_server_that_cannot_start_leaves_nothing(home: Path, busy_port: int) -> None:
+    with pytest.raises(ServeError, match=str(busy_port)), make_triton({"http_port": busy_port}):
         pass
     assert list(home.iterdir()) == []
-    triton = make_triton({"http_port": taken})
-    with pytest.raises(ServeError, match=str(taken)):
+    triton = make_triton({"http_port": busy_port})
+    with pytest.raises(ServeError, match=str(busy_port)):
         triton.run()
     assert not triton.stop()
     assert list(home.iterdir()) == []
@@ -231,12 +231,12 @@ def test_a_server_that_cannot_start_leaves_nothing(home: Path, taken: int) -> No
 
 @pytest.mark.parametrize(
     ("line", "status"),
-    [("triton = Triton(config=TritonConfig(http_port={taken}))", 1), ("Triton(); raise SystemExit(3)", 3)],
+    [("triton = Triton(config=TritonConfig(http_port={busy_port}))", 1), ("Triton(); raise SystemExit(3)", 3)],
     ids=["a port in use", "never started"],
 )
-def test_a_script_without_a_server_leaves_nothing(line: str, status: int, tmp_path: Path, taken: int) -> None:
+def test_a_script_without_a_server_leaves_nothing(line: str, status: int, tmp_path: Path, busy_port: int) -> None:
     file = tmp_path / "script.py"
-    opened = line.format(taken=taken)
+    opened = line.format(busy_port=busy_port)
     text = SCRIPT.replace("import Triton\n", "import Triton, TritonConfig\n").replace("triton = Triton()", opened)
     file.write_text(text)
     with ServingScript(file, tmp_path, serves=False) as script:

@@ -223,7 +223,7 @@ def test_an_annotation_that_is_not_defined_is_refused() -> None:
             documents(annotation)
 
 
-def test_of_a_union_the_first_member_that_fits_is_taken() -> None:
+def test_a_union_is_read_as_its_first_member_that_fits() -> None:
     assert read(Row | Table, {"x": 1}) == Row(1.0)
     assert read(Row | Table, {"rows": [{"x": 1}]}) == Table([Row(1.0)])
     assert read(Table | Row | None, None) is None

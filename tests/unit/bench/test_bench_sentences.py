@@ -14,7 +14,7 @@ from bench.servers.endpoint import Endpoint
 from bench.work import WrongAnswer
 
 
-def test_every_model_that_is_asked_is_one_of_the_example() -> None:
+def test_each_request_is_for_a_model_of_the_example() -> None:
     asked = [text_request("tokens"), text_request("matcher"), network_request({})]
     assert [request.path for request in asked] == [f"/v2/models/{request.model}/infer" for request in asked]
     assert all((sentences.EXAMPLE / request.model / "config.pbtxt").is_file() for request in asked)

@@ -157,6 +157,14 @@ def test_a_function_may_change_arrays_of_its_own(tmp_path: Path, caplog: pytest.
     assert caplog.text == ""
 
 
+def test_a_class_without_a_file_is_named(tmp_path: Path) -> None:
+    space: dict[str, Any] = {"__name__": "typed"}
+    exec("class Typed:\n    def predict(self, x: int) -> int:\n        return x\n", space)
+    model = qv.ModelRepository(tmp_path / "models").add("m", "python")
+    with pytest.raises(ExportError, match="the source of 'Typed' cannot be found: write it to a file"):
+        model.export_version(space["Typed"])
+
+
 @pytest.mark.parametrize(("source", "name"), [(counted, "COUNT"), (remembers, "SEEN"), (learns, "BIAS")])
 def test_what_a_function_changes_of_its_module_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, source: Callable[..., Any], name: str

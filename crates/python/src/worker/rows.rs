@@ -1,7 +1,6 @@
 //! Calls of a function that takes batches: their documents as columns, and the rows of its result as their responses,
 //! without objects for each of them on the way.
 
-use alipes_link::ViewedTensor;
 use alipes_protocol::call::PREFIX_BYTES;
 use alipes_protocol::codec::elements;
 use alipes_protocol::codec::json::rows::{self, Argument, Column};

@@ -70,7 +70,11 @@ def python_source(thing: Any, *, annotated: bool) -> PythonSource:
 def _take(thing: Any, source: PythonSource, seen: set[str], *, annotated: bool) -> None:
     name = thing.__name__
     seen.add(name)
-    free = sorted({one for function in _functions(thing) for one in function.__code__.co_freevars} - {"__class__"})
+    try:
+        functions = _functions(thing)
+    except (OSError, TypeError) as error:  # a class that was typed into an interpreter
+        raise _without_source(name) from error
+    free = sorted({one for function in functions for one in function.__code__.co_freevars} - {"__class__"})
     if free:
         raise ExportError(
             f"'{name}' uses {', '.join(free)} of the function around it (a closure): make it a constant or an array of "
@@ -82,9 +86,7 @@ def _take(thing: Any, source: PythonSource, seen: set[str], *, annotated: bool) 
         text = textwrap.dedent(inspect.getsource(thing)).rstrip()
         tree = ast.parse(text)
     except (OSError, TypeError, SyntaxError) as error:
-        raise ExportError(
-            f"the source of '{name}' cannot be found: write it to a file, and run or import that"
-        ) from error
+        raise _without_source(name) from error
     space = vars(sys.modules[thing.__module__]) if isinstance(thing, type) else thing.__globals__
     names, changed = read_names(tree, annotations=annotated), changed_names(tree)
     for used in names:
@@ -94,6 +96,10 @@ def _take(thing: Any, source: PythonSource, seen: set[str], *, annotated: bool) 
             raise ExportError(f"'{name}' uses '{used}', which is not defined")
     source.changed += [one for one in changed if one in names]
     source.definitions.append(text)
+
+
+def _without_source(name: str) -> ExportError:
+    return ExportError(f"the source of '{name}' cannot be found: write it to a file, and run or import that")
 
 
 def _take_global(user: str, name: str, value: Any, source: PythonSource, seen: set[str]) -> None:

@@ -3,6 +3,9 @@
 The data plane's part of the worker reads documents straight into the columns of the batch, and writes the rows of a
 result as JSON. What it does not read, be it wrong or merely unusual, is left to `Bodies`, and what it does not write to
 `encode`; where both do, they give the same.
+
+Without it a row of 16 numbers there and back costs the worker 15.0 instead of 9.3 µs of the processor (64 connections,
+batches of up to 64, median of 5 rounds on two busy cores, a development build, 11/2026).
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def _front(name: str, plans: Mapping[str, Plan], text: str | None) -> Callable[.
         request = arguments.pop(_REQUEST, None)
         value: Any = None
         for at, step in enumerate(order):
-            given = arguments if at == 0 else _arguments(value, plans[step], step)
-            value = await call_step(step, given, request)
+            values = arguments if at == 0 else _arguments(value, plans[step], step)
+            value = await call_step(step, values, request)
         return value
 
     async def lead_stream(**arguments: Any) -> AsyncIterator[Any]:
@@ -90,8 +90,8 @@ def _front(name: str, plans: Mapping[str, Plan], text: str | None) -> Callable[.
             arguments = _arguments(found, plans[f"{name}.main"], f"{name}.main")
         async for value in stream_step(f"{name}.main", arguments, request):
             if order[-1] == f"{name}.after":
-                given = _arguments(value, plans[order[-1]], order[-1])
-                yield await call_step(order[-1], given, request)
+                values = _arguments(value, plans[order[-1]], order[-1])
+                yield await call_step(order[-1], values, request)
             else:
                 yield value
 

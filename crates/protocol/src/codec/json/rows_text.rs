@@ -12,41 +12,45 @@ pub fn write_row(out: &mut Vec<u8>, datatype: Datatype, sizes: &[i64], data: &[u
     if element_count(sizes)?.checked_mul(size)? != data.len() {
         return None;
     }
-    let element: fn(&mut Vec<u8>, &[u8]) -> Option<()> = match datatype {
-        Datatype::Bool => |out, bytes| Some(out.extend_from_slice(if bytes == [0] { b"false" } else { b"true" })),
-        Datatype::Uint8 => |out, bytes| Some(write::integer(out, u8::from_le_bytes(bytes.try_into().ok()?))),
-        Datatype::Uint16 => |out, bytes| Some(write::integer(out, u16::from_le_bytes(bytes.try_into().ok()?))),
-        Datatype::Uint32 => |out, bytes| Some(write::integer(out, u32::from_le_bytes(bytes.try_into().ok()?))),
-        Datatype::Uint64 => |out, bytes| Some(write::integer(out, u64::from_le_bytes(bytes.try_into().ok()?))),
-        Datatype::Int8 => |out, bytes| Some(write::integer(out, i8::from_le_bytes(bytes.try_into().ok()?))),
-        Datatype::Int16 => |out, bytes| Some(write::integer(out, i16::from_le_bytes(bytes.try_into().ok()?))),
-        Datatype::Int32 => |out, bytes| Some(write::integer(out, i32::from_le_bytes(bytes.try_into().ok()?))),
-        Datatype::Int64 => |out, bytes| Some(write::integer(out, i64::from_le_bytes(bytes.try_into().ok()?))),
-        Datatype::Fp32 => |out, bytes| Some(real(out, f32::from_le_bytes(bytes.try_into().ok()?).into())),
-        Datatype::Fp64 => |out, bytes| Some(real(out, f64::from_le_bytes(bytes.try_into().ok()?))),
+    match datatype {
+        Datatype::Bool => lists(out, sizes, data, |out, [byte]| {
+            out.extend_from_slice(if byte == 0 { b"false" } else { b"true" });
+        }),
+        Datatype::Uint8 => lists(out, sizes, data, |out, bytes| write::integer(out, u8::from_le_bytes(bytes))),
+        Datatype::Uint16 => lists(out, sizes, data, |out, bytes| write::integer(out, u16::from_le_bytes(bytes))),
+        Datatype::Uint32 => lists(out, sizes, data, |out, bytes| write::integer(out, u32::from_le_bytes(bytes))),
+        Datatype::Uint64 => lists(out, sizes, data, |out, bytes| write::integer(out, u64::from_le_bytes(bytes))),
+        Datatype::Int8 => lists(out, sizes, data, |out, bytes| write::integer(out, i8::from_le_bytes(bytes))),
+        Datatype::Int16 => lists(out, sizes, data, |out, bytes| write::integer(out, i16::from_le_bytes(bytes))),
+        Datatype::Int32 => lists(out, sizes, data, |out, bytes| write::integer(out, i32::from_le_bytes(bytes))),
+        Datatype::Int64 => lists(out, sizes, data, |out, bytes| write::integer(out, i64::from_le_bytes(bytes))),
+        Datatype::Fp32 => lists(out, sizes, data, |out, bytes| real(out, f32::from_le_bytes(bytes).into())),
+        Datatype::Fp64 => lists(out, sizes, data, |out, bytes| real(out, f64::from_le_bytes(bytes))),
         Datatype::Fp16 | Datatype::Bf16 | Datatype::Bytes => return None,
-    };
-    lists(out, size, sizes, data, element)
+    }
+    Some(())
 }
 
-fn lists(
+/// Lists within lists around elements of `SIZE` bytes; there are as many as the sizes say.
+fn lists<const SIZE: usize>(
     out: &mut Vec<u8>,
-    size: usize,
     sizes: &[i64],
     data: &[u8],
-    element: fn(&mut Vec<u8>, &[u8]) -> Option<()>,
-) -> Option<()> {
-    let Some((&count, inner)) = sizes.split_first() else { return element(out, data) };
+    write: impl Fn(&mut Vec<u8>, [u8; SIZE]) + Copy,
+) {
+    let Some((&count, inner)) = sizes.split_first() else {
+        return data.as_chunks().0.iter().for_each(|&element| write(out, element));
+    };
     out.push(b'[');
-    let bytes = data.len() / usize::try_from(count).ok()?.max(1);
-    for index in 0..usize::try_from(count).ok()? {
+    let count = usize::try_from(count).unwrap_or(0);
+    let bytes = data.len() / count.max(1);
+    for index in 0..count {
         if index > 0 {
             out.push(b',');
         }
-        lists(out, size, inner, data.get(index * bytes..(index + 1) * bytes)?, element)?;
+        lists(out, inner, &data[index * bytes..(index + 1) * bytes], write);
     }
     out.push(b']');
-    Some(())
 }
 
 /// A double: the fewest digits that lead back to it, with a point or an exponent.
