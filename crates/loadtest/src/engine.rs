@@ -15,11 +15,11 @@ use crate::worker::{self, Common, Measured, Part};
 /// A load that runs on threads of its own, until it is stopped or done.
 pub struct Engine {
     common: Arc<Common>,
-    threads: Vec<Thread>,
+    threads: Vec<Running>,
     stop: watch::Sender<Option<Duration>>,
 }
 
-struct Thread {
+struct Running {
     measured: Arc<Measured>,
     /// Its processor time at the last cut.
     counted_ns: AtomicU64,
@@ -44,7 +44,7 @@ impl Engine {
             let handle = begin
                 .spawn(move || worker::run(&common, &own, Part { number, of }, stopped))
                 .map_err(|error| ClientError::new(Kind::Connect, format!("the load has no thread: {error}")))?;
-            engine.threads.push(Thread { measured, counted_ns: AtomicU64::new(0), handle: Some(handle) });
+            engine.threads.push(Running { measured, counted_ns: AtomicU64::new(0), handle: Some(handle) });
         }
         Ok(engine)
     }

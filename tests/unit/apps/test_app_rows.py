@@ -8,6 +8,7 @@ from typing import Any
 
 import alipes
 import numpy as np
+from alipes.worker.apps.documents import encode
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.plan import plan_of
 from alipes.worker.apps.rows import Rows, row_reader
@@ -19,7 +20,7 @@ def answers(function: Callable[..., Any], *bodies: bytes) -> list[Any]:
     reader = row_reader(plan_of(function, Options(name="m", max_batch_size=8)))
     assert reader is not None
     documents: Any = list(bodies)  # a reader takes them like requests
-    responses = Rows(function, reader).answers(documents)
+    responses = Rows(function, reader, encode).answers(documents)
     return [None if one is None else json.loads(one.output_tensors()[0].as_numpy()[0]) for one in responses]
 
 
