@@ -85,7 +85,8 @@ impl Line {
             }
             (Way::Grpc { shared, own }, Prepared::Grpc { head, message }) if own.is_some() => {
                 let requests = own.clone().expect("it is open");
-                let outcome = unary::exchange(requests, &self.target, head.clone(), vec![message.clone()], false).await;
+                let outcome =
+                    unary::exchange(requests, &self.target, (**head).clone(), vec![message.clone()], false).await;
                 if matches!(&outcome, Err(error) if matches!(error.kind, Kind::Broken | Kind::Tls)) {
                     *own = None;
                     *shared.lock().await = None;

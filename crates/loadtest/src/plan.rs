@@ -20,7 +20,7 @@ pub enum Prepared {
     /// A call.
     Grpc {
         /// Its head, as [`alipes_client::grpc::unary::head`] makes it.
-        head: http::Request<()>,
+        head: Box<http::Request<()>>,
         /// The five bytes of the prefix, then the message.
         message: Bytes,
     },
@@ -36,7 +36,7 @@ impl Prepared {
             Wire::Http => Ok(Prepared::Http(joined(&head::request(target, outgoing)?, &outgoing.pieces))),
             Wire::Grpc => {
                 let head = unary::head(target, &outgoing.path)?;
-                Ok(Prepared::Grpc { head, message: joined("", &outgoing.pieces) })
+                Ok(Prepared::Grpc { head: Box::new(head), message: joined("", &outgoing.pieces) })
             }
         }
     }

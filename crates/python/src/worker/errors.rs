@@ -54,25 +54,25 @@ const SUPPORTED: &str = "TritonError(message: str, code: int = 1)";
 pub struct TritonError {
     pub text: Py<PyString>,
     /// What a model sees, and what its caller gets: Triton's number, or that of a code that Triton does not have.
-    pub number: u8,
-    /// The code of a called model's error, of which a model sees INTERNAL; else the same number.
     pub code: u8,
+    /// The code of a called model's error, of which a model sees INTERNAL; else the same.
+    pub called_code: u8,
 }
 
 /// An error with the code whose exception has this name, such as `Overloaded`; INTERNAL where none has.
 pub fn failure(text: Py<PyString>, exception: &str) -> TritonError {
     let row = TABLE.iter().find(|row| row.exception == exception).unwrap_or(Code::Internal.row());
-    TritonError { text, number: row.code as u8, code: row.code as u8 }
+    TritonError { text, code: row.code as u8, called_code: row.code as u8 }
 }
 
 /// An error of a called model, of which a model is told no other code than INTERNAL.
-pub fn of_called_model(text: Py<PyString>, code: u8) -> TritonError {
-    TritonError { text, number: INTERNAL, code }
+pub fn of_called_model(text: Py<PyString>, called_code: u8) -> TritonError {
+    TritonError { text, code: INTERNAL, called_code }
 }
 
 /// The name of the exception that stands for an error.
 pub fn exception_of(error: &TritonError) -> &'static str {
-    TABLE.get(usize::from(error.code)).map_or("Internal", |row| row.exception)
+    TABLE.get(usize::from(error.called_code)).map_or("Internal", |row| row.exception)
 }
 
 #[pymethods]
@@ -98,14 +98,14 @@ impl TritonError {
     #[pyo3(signature = (message, code = Argument::Absent), text_signature = "(message, code=1)")]
     fn new(message: &Bound<'_, PyAny>, code: Argument<'_>) -> PyResult<TritonError> {
         let text = message.cast::<PyString>().map_err(|_| wrong_arguments(SUPPORTED, message))?;
-        let number = match code {
+        let code = match code {
             Argument::Absent => INTERNAL,
             Argument::Given(code) => {
                 let number = code.extract::<u8>().ok().filter(|number| *number <= Self::CANCELLED);
                 number.ok_or_else(|| wrong_arguments(SUPPORTED, &code))?
             }
         };
-        Ok(TritonError { text: text.clone().unbind(), number, code: number })
+        Ok(TritonError { text: text.clone().unbind(), code, called_code: code })
     }
 
     fn message(&self, py: Python<'_>) -> Py<PyString> {
@@ -113,6 +113,6 @@ impl TritonError {
     }
 
     fn code(&self) -> u8 {
-        self.number
+        self.code
     }
 }

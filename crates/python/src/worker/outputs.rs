@@ -54,7 +54,7 @@ impl Draft {
         if let Some(error) = &response.error {
             let error = error.get();
             let text = error.text.bind(py).to_string_lossy().into_owned();
-            return Ok(Draft::Error { code: error.number, text, raised: false });
+            return Ok(Draft::Error { code: error.code, text, raised: false });
         }
         let mut pieces: SmallVec<[Piece; 1]> = SmallVec::new();
         for tensor in &response.outputs {
