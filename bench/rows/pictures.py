@@ -180,10 +180,11 @@ def _send(endpoint: Endpoint, asked: lab.Asked, senders: int, seconds: float) ->
 
 
 def _step(endpoint: Endpoint, asked: lab.Asked, seconds: float) -> Sample:
-    before, before_s = _executions(endpoint, "resized"), endpoint.process.cpu_seconds()
+    batches = Batches("resized")
+    before, before_s = batches.counted(endpoint), endpoint.process.cpu_seconds()
     _send(endpoint, asked, 1, seconds)
     cpu_s = endpoint.process.cpu_seconds() - before_s
-    count = sum(_executions(endpoint, "resized").values()) - sum(before.values())
+    count = sum(batches.counted(endpoint).values()) - sum(before.values())
     return Sample(count / cpu_s, {"pictures": count})
 
 
