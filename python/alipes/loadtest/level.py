@@ -64,9 +64,10 @@ class Level:
         notes = []
         if not self.is_settled and len(self.windows) > 1:
             rates = [window.rate for window in self._counted]
+            latencies = [latency_ms(window, self.percentile) for window in self._counted]
             notes.append(
                 f"it did not settle in {len(self.windows)} windows: the rate went from {min(rates):,.0f} to "
-                f"{max(rates):,.0f}/s"
+                f"{max(rates):,.0f}/s, the latency from {min(latencies):.3g} to {max(latencies):.3g} ms"
             )
         if result.tester_cores > _BUSY * self.threads:
             notes.append(

@@ -43,7 +43,11 @@ def test_a_good_level_has_no_notes() -> None:
 @pytest.mark.parametrize(
     ("windows", "settled", "note"),
     [
-        ([window(100), window(200)], False, "did not settle in 2 windows: the rate went from 100 to 200/s"),
+        (
+            [window(100), window(200)],
+            False,
+            "did not settle in 2 windows: the rate went from 100 to 200/s, the latency from 10 to 10 ms",
+        ),
         ([window(tester_cores=0.95)], True, "it may be the limit"),
         ([window(lateness=histogram(*[2.0] * 100))], True, "turned to late: 99 % within 2 ms"),
         ([window(queueing=histogram(*[2.0] * 100))], True, "waited for a connection: 99 % within 2 ms"),
