@@ -15,10 +15,9 @@ use super::mailbox::{ClientMailbox, ClientTask};
 use super::outputs;
 use super::plan::{self, ClientPlan};
 use super::requests::{Question, control};
-use super::tls::{ClientTls, seal};
+use super::target;
+use super::tls::ClientTls;
 use super::waiting::{Deadline, wait};
-use super::wire;
-use crate::worker::arrays;
 
 /// The calls to one server.
 #[pyclass(frozen, module = "alipes._core")]
@@ -53,10 +52,7 @@ impl ClientLink {
         headers: Option<Vec<(String, String)>>,
         tls: Option<&ClientTls>,
     ) -> PyResult<ClientLink> {
-        arrays::prepare(py)?;
-        let limit = Duration::try_from_secs_f64(connect_timeout_s.max(0.0)).unwrap_or(Duration::MAX);
-        let target = Target::new(address, wire::read(wire)?, headers.unwrap_or_default(), limit);
-        let target = Arc::new(seal(py, target.map_err(|error| exception(py, &error))?, tls)?);
+        let target = Arc::new(target::read(py, address, wire, connect_timeout_s, headers, tls)?);
         Ok(ClientLink { own: ArcSwap::new(Own::new(&target)), target })
     }
 

@@ -9,6 +9,6 @@ mod parameters;
 pub mod plan;
 pub mod requests;
 pub mod stream;
+pub mod target;
 pub mod tls;
 pub mod waiting;
-pub mod wire;

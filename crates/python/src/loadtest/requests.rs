@@ -1,7 +1,5 @@
 //! The requests of a load, prepared for the server that they go to.
 
-use std::time::Duration;
-
 use alipes_client::{ClientError, Outgoing, Target};
 use alipes_loadtest::Prepared;
 use pyo3::prelude::*;
@@ -9,9 +7,8 @@ use pyo3::types::{PyDict, PySequence};
 
 use crate::client::errors::exception;
 use crate::client::requests::{Question, control};
-use crate::client::tls::{ClientTls, seal};
-use crate::client::wire;
-use crate::worker::arrays;
+use crate::client::target;
+use crate::client::tls::ClientTls;
 
 /// The requests of a load.
 #[pyclass(module = "alipes._core")]
@@ -32,10 +29,7 @@ impl LoadTestRequests {
         headers: Option<Vec<(String, String)>>,
         tls: Option<&ClientTls>,
     ) -> PyResult<LoadTestRequests> {
-        arrays::prepare(py)?;
-        let limit = Duration::try_from_secs_f64(connect_timeout_s.max(0.0)).unwrap_or(Duration::MAX);
-        let target = Target::new(address, wire::read(wire)?, headers.unwrap_or_default(), limit);
-        let target = seal(py, target.map_err(|error| exception(py, &error))?, tls)?;
+        let target = target::read(py, address, wire, connect_timeout_s, headers, tls)?;
         Ok(LoadTestRequests { target, prepared: Vec::new() })
     }
 
