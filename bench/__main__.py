@@ -49,7 +49,7 @@ def main() -> int:
     terminal.show(run, console)
     console.print(f"raw data: {raw.write(run)}", soft_wrap=True)
     if options.write_docs:
-        console.print(f"page: {page.write(run)}", soft_wrap=True)
+        console.print(f"page: {page.write(run, [row.facts for row in rows(options.soak)])}", soft_wrap=True)
     return 0
 
 

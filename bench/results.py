@@ -22,6 +22,8 @@ class RowResult:
 
     facts: Facts
     samples: dict[str, list[Sample]] = field(default_factory=dict)
+    #: When its run began, where that was an earlier one.
+    date: str = ""
 
     def add(self, label: str, sample: Sample) -> None:
         """Keeps a sample of a cell."""

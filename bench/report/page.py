@@ -1,12 +1,14 @@
 """The published page: `docs/benchmarks.md` with its picture and its raw data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench.paths import DOCS
 from bench.report import picture, raw
 from bench.report.lines import MISSING, lines
 from bench.report.run import Run
+from bench.results import RowResult
+from bench.rows.row import Facts
 
 PAGE = DOCS / "benchmarks.md"
 PICTURE = DOCS / "benchmarks.svg"
@@ -81,6 +83,7 @@ make bench PEERS=none                             # alipes and the floors, some 
 make bench ROWS=http_json,grpc PEERS=mosec ROUNDS=3 SECONDS=2
 make bench ROWS=memory SOAK=10000000              # ten million requests
 make bench WRITE_DOCS=1                           # this page
+make bench ROWS=tokens WRITE_DOCS=1               # one row of it; the others stay, with their date
 ```
 
 Raw data of each run is left in `bench/results`. `bench/profile.sh ROW` records where alipes and its
@@ -92,8 +95,14 @@ beside the piece, in the first comment of its module.
 """
 
 
-def write(run: Run) -> Path:
-    """Writes page, picture and raw data; returns the page."""
+def write(run: Run, table: Sequence[Facts]) -> Path:
+    """Writes page, picture and raw data; rows of the table that the run left out stay as they were.
+
+    Returns:
+        The page.
+    """
+    if DATA.exists():
+        run = raw.with_rows_of(DATA, run, table)
     PAGE.write_text(text(run))
     PICTURE.write_text(picture.svg(run))
     DATA.write_text(raw.text(run))
@@ -120,4 +129,16 @@ def _circumstances(run: Run) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in run.machine.items())
     plan = f"{run.plan.rounds} rounds of {run.plan.seconds:g} s for each contender"
     left_out = "".join(f" Left out: {name} ({reason.splitlines()[0]})." for name, reason in run.skipped.items())
-    return f"Taken on {run.date[:10]}, {plan}. {machine}. [Raw data]({DATA.name}).{left_out}"
+    earlier = "".join(
+        f" Taken on {date}: {'; '.join(titles)}." for date, titles in sorted(_earlier(run.results).items())
+    )
+    return f"Taken on {run.date[:10]}, {plan}. {machine}. [Raw data]({DATA.name}).{left_out}{earlier}"
+
+
+def _earlier(results: Iterable[RowResult]) -> dict[str, list[str]]:
+    """The titles of rows of earlier runs, by day."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        if result.date:
+            found.setdefault(result.date[:10], []).append(result.facts.title)
+    return found

@@ -1,14 +1,16 @@
-"""The raw data of a run, as JSON: every sample of every cell."""
+"""The raw data of a run, as JSON: every sample of every cell; written, and read again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from bench.paths import RESULTS
 from bench.report.run import Run
 from bench.results import RowResult, Spread
-from bench.rows.row import Target
+from bench.rows.row import Facts, Sample, Target
 
 
 def write(run: Run) -> Path:
@@ -33,10 +35,40 @@ def text(run: Run) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
+def with_rows_of(earlier: Path, run: Run, facts: Sequence[Facts]) -> Run:
+    """A run, and the rows of an earlier one that it did not measure, in the order of the table.
+
+    Args:
+        earlier: The file of the earlier run.
+        run: The later one.
+        facts: Every row of the table; what is not among them any more is dropped.
+    """
+    document = json.loads(earlier.read_text())
+    rows = {row["name"]: row for row in document["rows"]}
+    measured = {result.facts.name: result for result in run.results}
+    results = [
+        measured.get(one.name) or _read(one, rows[one.name], document["date"])
+        for one in facts
+        if one.name in measured or one.name in rows
+    ]
+    return replace(run, results=results)
+
+
+def _read(facts: Facts, row: Mapping[str, Any], date: str) -> RowResult:
+    samples = {
+        label: [
+            Sample(one["value"], {key: value for key, value in one.items() if key != "value"}) for one in all_of_them
+        ]
+        for label, all_of_them in row["samples"].items()
+    }
+    return RowResult(facts, samples, row.get("date") or date)
+
+
 def _row(result: RowResult) -> dict[str, object]:
     facts = result.facts
     return {
         "name": facts.name,
+        **({"date": result.date} if result.date else {}),
         "title": facts.title,
         "unit": facts.unit,
         "better": facts.better.value,

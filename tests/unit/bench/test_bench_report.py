@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -74,6 +76,22 @@ def test_a_row_that_was_left_out_is_not_drawn(run: Run) -> None:
     drawn = picture.svg(run)
     run.results.append(RowResult(Facts("export", "Export", "s", Better.LESS, ())))
     assert picture.svg(run) == drawn
+
+
+def test_a_run_of_one_row_keeps_the_others_of_an_earlier_run(run: Run, tmp_path: Path) -> None:
+    earlier = tmp_path / "earlier.json"
+    earlier.write_text(raw.text(run))
+    rates, start = run.results
+    again = RowResult(start.facts)
+    again.add("alipes", Sample(0.25))
+    later = replace(run, date="2026-02-03T04:05:06+00:00", results=[again])
+    facts = [rates.facts, replace(rates.facts, name="never measured"), start.facts]
+    merged = raw.with_rows_of(earlier, later, facts)
+    assert merged.results == [replace(rates, date=run.date), again]
+    assert "Taken on 2026-01-02: JSON & more." in page.text(merged)
+    # And once more: what stays keeps the day on which it was measured.
+    earlier.write_text(raw.text(merged))
+    assert raw.with_rows_of(earlier, later, facts).results == merged.results
 
 
 def test_the_raw_data_keeps_every_sample(run: Run) -> None:
