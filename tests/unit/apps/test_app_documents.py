@@ -9,7 +9,7 @@ import io
 import json
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, Required, TypedDict
 
 import numpy as np
 import pytest
@@ -39,6 +39,24 @@ class Table:
 class Place(TypedDict):
     city: str
     zip: int
+
+
+@dataclasses.dataclass
+class Choice:
+    """Fields that msgspec cannot read by itself."""
+
+    one: Row | Table
+    pair: Annotated[np.ndarray, np.float32, (2,)] = dataclasses.field(default_factory=lambda: np.zeros(2, np.float32))
+    inner: list[Choice] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if len(self.inner) > 2:
+            raise ValueError("too many")
+
+
+class Both(TypedDict, total=False):
+    first: Required[Row | Table]
+    second: Row | Table
 
 
 class Colour(enum.Enum):
@@ -236,6 +254,43 @@ def test_a_union_is_read_as_its_first_member_that_fits() -> None:
     assert said == (
         "$.x[1]: fits none of Row (Object missing required field x); Table (Expected float, got str - at $.rows[0].x)"
     )
+
+
+def test_fields_of_a_dataclass_are_read_as_arguments_are() -> None:
+    found = read(Choice, {"one": {"rows": []}, "pair": [1, 2], "inner": [{"one": {"x": 1}}]})
+    assert (found.one, found.pair.tolist(), found.pair.dtype) == (Table([]), [1, 2], np.float32)
+    (inner,) = found.inner
+    assert (inner.one, inner.pair.tolist(), inner.inner) == (Row(1.0), [0, 0], [])
+    assert read(Both, {"first": {"x": 1}}) == {"first": Row(1.0)}
+    assert read(Both | None, {"first": {"x": 1}, "second": {"rows": []}}) == {"first": Row(1.0), "second": Table([])}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({}, "$.x.one: is missing"),
+        ({"one": {"x": 1}, "pair": [1, 2, 3]}, "$.x.pair: expected an array of float32 of shape [2], got shape [3]"),
+        (
+            {"one": {"x": 1}, "inner": [{"one": {"x": 1}}, {"one": {"y": 1}}]},
+            "$.x.inner[1].one: fits none of Row (Object missing required field x); "
+            "Table (Object missing required field rows)",
+        ),
+        ({"one": {"x": 1}, "inner": [{"one": {"x": 1}}] * 3}, "$.x: too many"),
+        (7, "$.x: expected object, got int"),
+    ],
+)
+def test_what_does_not_fit_a_field_is_named_with_its_path(value: Any, said: str) -> None:
+    assert misfit(Choice, value) == said
+
+
+def test_a_field_that_no_document_can_hold_is_refused() -> None:
+    @dataclasses.dataclass
+    class Odd:
+        one: Row | Table
+        stream: io.BytesIO
+
+    with pytest.raises(ConfigError, match=r"argument 'x' has the type _io\.BytesIO, which no document can hold"):
+        documents(Odd)
 
 
 def test_values_are_answered_as_they_are() -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from alipes.worker.apps.misfit import TOO_LARGE, Misfit
+from alipes.worker.apps.records import RecordOf, made
 from alipes.worker.apps.tensor_types import ArraySpec, array_spec
 from alipes.worker.apps.unions import FirstOf, fitting
 
@@ -61,8 +62,8 @@ def is_pydantic(kind: Any) -> bool:
 
 def is_custom(kind: Any) -> bool:
     """Whether `from_json` can make values of a type."""
-    is_union = isinstance(kind, type) and issubclass(kind, FirstOf)
-    return is_union or _spec(kind) is not None or is_picture(kind) or is_pydantic(kind)
+    is_ours = isinstance(kind, type) and issubclass(kind, FirstOf | RecordOf)
+    return is_ours or _spec(kind) is not None or is_picture(kind) or is_pydantic(kind)
 
 
 def from_json(kind: Any, value: Any) -> Any:
@@ -82,6 +83,8 @@ def from_json(kind: Any, value: Any) -> Any:
         return _picture(value)
     if isinstance(kind, type) and issubclass(kind, FirstOf):
         return fitting(kind, value, from_json)
+    if isinstance(kind, type) and issubclass(kind, RecordOf):
+        return made(kind, value, from_json)
     return _validated(kind, value)
 
 

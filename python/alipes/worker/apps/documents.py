@@ -7,28 +7,20 @@ installed it is a seventeenth of pydantic.
 
 from __future__ import annotations
 
-import operator
 import re
 import types
 import typing
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from alipes.errors import ConfigError
-from alipes.worker.apps.custom import array_of, from_json, is_custom, to_json
-from alipes.worker.apps.misfit import MALFORMED, Misfit
+from alipes.worker.apps.annotations import check, readable
+from alipes.worker.apps.custom import from_json, to_json
+from alipes.worker.apps.json_library import msgspec
+from alipes.worker.apps.misfit import MALFORMED, Misfit, misfit_of
 from alipes.worker.apps.plan import Argument, Plan
-from alipes.worker.apps.tensor_types import array_spec
-from alipes.worker.apps.unions import FirstOf, first_of, name_of
 
-try:
-    import msgspec
-except ModuleNotFoundError as missing:
-    raise ConfigError("a function with a JSON endpoint needs msgspec: pip install msgspec") from missing
+__all__ = ["Documents", "encode"]
 
-__all__ = ["Documents", "encode", "readable"]
-
-_AT: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
 _MAX_KEYS: Final = 10_000
 """Most members of a dictionary among which the wrong one is looked for."""
 
@@ -65,7 +57,7 @@ class Documents:
         fields = [_field(one) for one in plan.arguments]
         self._leaves_out = any(field[2:] == (msgspec.UNSET,) for field in fields)
         for field, argument in zip(fields, plan.arguments, strict=True):
-            _check(field[1], model, argument.name, argument.annotation)
+            check(field[1], model, argument.name, argument.annotation)
         self.type: Any = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
         self._decoder = msgspec.json.Decoder(self.type, dec_hook=from_json)
 
@@ -93,7 +85,7 @@ class Documents:
         try:
             found = msgspec.convert(dict(members), self.type, strict=False, dec_hook=from_json)
         except msgspec.ValidationError as error:
-            raise _misfit(error) from error
+            raise misfit_of(error) from error
         return self._arguments(found)
 
     def _arguments(self, read: Any) -> dict[str, Any]:
@@ -104,7 +96,7 @@ class Documents:
 
     def _explain(self, error: Exception, body: bytes, *, strict: bool) -> Misfit:
         """The error with the keys of dictionaries, which msgspec leaves out of a path, looked for."""
-        found = _misfit(error)
+        found = misfit_of(error)
         if "[...]" not in found.path:
             return found
         try:
@@ -126,7 +118,7 @@ class Documents:
             try:
                 msgspec.convert(_only(document, path, key), self.type, strict=strict, dec_hook=from_json)
             except msgspec.ValidationError as error:
-                if _misfit(error).what == what:
+                if misfit_of(error).what == what:
                     return str(key)
         return None
 
@@ -142,105 +134,6 @@ def _field(argument: Argument) -> tuple[Any, ...]:
     if isinstance(argument.default, _CONSTANTS):
         return name, kind, argument.default
     return name, kind if kind is Any else typing.Union[kind, msgspec.UnsetType], msgspec.UNSET  # noqa: UP007
-
-
-def readable(annotation: Any) -> Any:
-    """An annotation as msgspec takes it: each array becomes a class that knows its kind."""
-    if (spec := array_spec(annotation)) is not None:
-        return array_of(spec)
-    origin, items = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Annotated:
-        inner = readable(items[0])
-        metadata = [one for one in items[1:] if isinstance(one, msgspec.Meta)]
-        return Annotated[(inner, *metadata)] if metadata else inner
-    if origin in (typing.Union, types.UnionType):
-        return _union(items)
-    if origin in (list, tuple, dict, set, frozenset) and items:
-        return origin[tuple(one if one is Ellipsis else readable(one) for one in items)]
-    return annotation
-
-
-def _union(items: tuple[Any, ...]) -> Any:
-    """A union as msgspec takes it; of members that it cannot tell apart, a class that tries them one by one."""
-    union: Any = typing.Union[tuple(readable(one) for one in items)]  # noqa: UP007
-    try:
-        msgspec.json.Decoder(union)
-    except NameError:
-        return union  # `_check` says which name
-    except TypeError:
-        members = tuple(one for one in items if one is not types.NoneType)
-        if len(members) < 2:
-            return union
-        kind: Any = first_of(tuple(readable(one) for one in members), tuple(name_of(one) for one in members))
-        return operator.or_(kind, None) if len(members) < len(items) else kind
-    return union
-
-
-def _check(kind: Any, model: str, argument: str, annotation: Any) -> None:
-    """Makes sure that msgspec can read a type, or we can."""
-    name = name_of(annotation)
-    for union in _unions(kind):
-        for member, text in zip(union.members, union.names, strict=True):
-            _check(member, model, argument, text)
-    try:
-        seen = msgspec.inspect.type_info(kind)
-    except NameError as error:  # within a class; those of the function itself are read before
-        raise ConfigError(
-            f"model '{model}': argument '{argument}' is {name}, whose annotations name '{error.name}', which is not "
-            "there when the app is imported: import it outside of `if TYPE_CHECKING`, or define it"
-        ) from error
-    except Exception as error:
-        text = str(error).partition("\n")[0]
-        raise ConfigError(
-            f"model '{model}': argument '{argument}' is {name}, which cannot be read: {text}; take numbers, texts, "
-            "lists, dictionaries, dataclasses, pydantic models, bytes, pictures or arrays"
-        ) from error
-    if (custom := _strange(seen, set())) is not None:
-        raise ConfigError(
-            f"model '{model}': argument '{argument}' has the type {custom.__module__}.{custom.__qualname__}, which no "
-            "document can hold; take numbers, texts, lists, dictionaries, dataclasses, pydantic models, bytes, "
-            "pictures or arrays"
-        )
-
-
-def _unions(kind: Any) -> list[type[FirstOf]]:
-    """The unions of our own within a type."""
-    if isinstance(kind, type) and issubclass(kind, FirstOf):
-        return [kind]
-    return [union for one in typing.get_args(kind) for union in _unions(one)]
-
-
-def _strange(seen: Any, done: set[int]) -> Any:
-    """The first type within another that nothing can make of a document; None where there is none."""
-    if id(seen) in done:
-        return None
-    done.add(id(seen))
-    if isinstance(seen, msgspec.inspect.CustomType):
-        return None if is_custom(seen.cls) else seen.cls
-    for name in getattr(seen, "__struct_fields__", ()):
-        value = getattr(seen, name)
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, msgspec.inspect.Type | msgspec.inspect.Field) and (found := _strange(one, done)):
-                return found
-    return None
-
-
-def _misfit(error: Exception) -> Misfit:
-    """An error of msgspec in our form."""
-    text = str(error)
-    match = _AT.search(text)
-    path = match["path"].removeprefix("$") if match else ""
-    cause = error.__cause__
-    if isinstance(cause, Misfit):
-        return cause.below(path)
-    what = text[: match.start()] if match else text
-    missing = re.fullmatch(r"Object missing required field `(.+)`", what)
-    unknown = re.fullmatch(r"Object contains unknown field `(.+)`", what)
-    if missing:
-        return Misfit("is missing", path=f"{path}.{missing[1]}")
-    if unknown:
-        return Misfit("there is no such argument", path=f"{path}.{unknown[1]}")
-    return Misfit((what[:1].lower() + what[1:]).replace("`", ""), path=path)
 
 
 def _at(document: Any, path: str) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-__all__ = ["MALFORMED", "TOO_LARGE", "UNFIT", "UNREADABLE_TYPE", "Misfit"]
+__all__ = ["MALFORMED", "TOO_LARGE", "UNFIT", "UNREADABLE_TYPE", "Misfit", "misfit_of"]
 
 MALFORMED: Final = 400
 """Status of a body that cannot be read at all, such as JSON that is cut off."""
@@ -17,6 +18,9 @@ UNREADABLE_TYPE: Final = 415
 
 UNFIT: Final = 422
 """Status of a body that can be read and does not fit the annotations, as people know it from FastAPI."""
+
+
+_AT: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
 
 
 class Misfit(ValueError):
@@ -42,3 +46,21 @@ class Misfit(ValueError):
             path: Path of the place from which this one was seen, without `$`.
         """
         return Misfit(self.what, path=path + self.path, status=self.status)
+
+
+def misfit_of(error: Exception) -> Misfit:
+    """An error of msgspec in our form."""
+    text = str(error)
+    match = _AT.search(text)
+    path = match["path"].removeprefix("$") if match else ""
+    cause = error.__cause__
+    if isinstance(cause, Misfit):
+        return cause.below(path)
+    what = text[: match.start()] if match else text
+    missing = re.fullmatch(r"Object missing required field `(.+)`", what)
+    unknown = re.fullmatch(r"Object contains unknown field `(.+)`", what)
+    if missing:
+        return Misfit("is missing", path=f"{path}.{missing[1]}")
+    if unknown:
+        return Misfit("there is no such argument", path=f"{path}.{unknown[1]}")
+    return Misfit((what[:1].lower() + what[1:]).replace("`", ""), path=path)

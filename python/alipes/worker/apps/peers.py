@@ -258,8 +258,8 @@ def _assembled(values: Mapping[str, Any], result: Any) -> Any:
 def _read(body: bytes, plan: Plan) -> Any:
     import msgspec
 
+    from alipes.worker.apps.annotations import readable
     from alipes.worker.apps.custom import from_json, is_picture
-    from alipes.worker.apps.documents import readable
 
     if plan.result is bytes:
         return body

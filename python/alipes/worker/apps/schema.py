@@ -10,12 +10,14 @@ import msgspec
 import numpy as np
 
 from alipes.errors import ConfigError
+from alipes.worker.apps.annotations import readable
 from alipes.worker.apps.custom import ArrayOf, is_picture, is_pydantic
-from alipes.worker.apps.documents import Documents, encode, readable
+from alipes.worker.apps.documents import Documents, encode
 from alipes.worker.apps.examples import example_of
 from alipes.worker.apps.misfit import Misfit
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.plan import Plan
+from alipes.worker.apps.records import RecordOf
 from alipes.worker.apps.tensor_types import array_spec, without_none
 from alipes.worker.apps.unions import FirstOf
 
@@ -62,6 +64,8 @@ class _Schemas:
         self._refs = f"{_REFS}{model}."
         self._prefix = f"{model}."
         self.components: dict[str, Any] = {}
+        # What is being described, which may hold itself.
+        self._begun: set[Any] = set()
 
     def of(self, kind: Any) -> dict[str, Any]:
         """The schema of a type; of any value where none can be said."""
@@ -97,6 +101,8 @@ class _Schemas:
             return schema
         if isinstance(kind, type) and issubclass(kind, FirstOf):
             return {"anyOf": [self.of(member) for member in kind.members]}
+        if isinstance(kind, type) and issubclass(kind, RecordOf):
+            return self._record(kind)
         spec = kind.spec if isinstance(kind, type) and issubclass(kind, ArrayOf) else array_spec(kind)
         if spec is None:
             raise NotImplementedError
@@ -109,6 +115,13 @@ class _Schemas:
             sizes = {} if size is None else {"minItems": size, "maxItems": size}
             schema = {"type": "array", "items": schema, **sizes}
         return schema
+
+    def _record(self, kind: type[RecordOf]) -> dict[str, Any]:
+        """A reference to the fields of a dataclass."""
+        if kind not in self._begun:
+            self._begun.add(kind)
+            return self.of(kind.struct)
+        return {"$ref": f"{self._refs}{kind.struct.__name__}"}
 
 
 def _example(plan: Plan, documents: Documents, options: Options) -> dict[str, Any] | None:
