@@ -32,7 +32,7 @@ ALLOWED = {
     "worker": {"signature"},
     "server": {"config", "disclosure", "load", "repository", "backends"},
     "quickstart": {"client"},
-    "compat": {"attached", "client", "config", "repository", "serve", "local_ports", "worker"},
+    "compat": {"attached", "client", "config", "loadtest", "repository", "serve", "local_ports", "worker"},
     "local_ports": set(),
     "handover": {"local_ports"},
     "client": {"config", "local_ports", "progress"},

@@ -18,7 +18,7 @@ def times(factor: float = 2.0, columns: int | str = 2) -> onnx.ModelProto:
     """``Y = factor * X``; X and Y are FP32 ``[batch, columns]``, any number of columns where these are a word."""
     shape = ["batch", columns]
     node = helper.make_node("Mul", ["X", "factor"], ["Y"])
-    return _model(
+    return small_model(
         [node],
         [helper.make_tensor_value_info("X", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info("Y", TensorProto.FLOAT, shape)],
@@ -57,7 +57,7 @@ def busy(side: int = 256) -> onnx.ModelProto:
         helper.make_node("Mul", ["STEPS", "one"], ["DONE"]),
     ]
     ports = [helper.make_tensor_value_info(name, TensorProto.INT64, [1]) for name in ("STEPS", "DONE")]
-    return _model(
+    return small_model(
         nodes,
         ports[:1],
         ports[1:],
@@ -86,7 +86,7 @@ def endless_to_load(side: int = 1024, products: int = 5000) -> onnx.ModelProto:
     nodes += [helper.make_node("MatMul", [f"p{at}", "p0"], [f"p{at + 1}"]) for at in range(products)]
     nodes.append(helper.make_node("MatMul", ["X", f"p{products}"], ["Y"]))
     constants = {"one": np.array(1e-3, np.float32), "sides": np.array([side, side], np.int64)}
-    return _model(
+    return small_model(
         nodes,
         [helper.make_tensor_value_info("X", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info("Y", TensorProto.FLOAT, shape)],
@@ -98,7 +98,7 @@ def counts_up() -> onnx.ModelProto:
     """``Y = NEW = X + OLD``; all INT32 ``[batch, 1]``."""
     ports = [helper.make_tensor_value_info(name, TensorProto.INT32, ["batch", 1]) for name in ("X", "OLD", "Y", "NEW")]
     nodes = [helper.make_node("Add", ["X", "OLD"], ["NEW"]), helper.make_node("Identity", ["NEW"], ["Y"])]
-    return _model(nodes, ports[:2], ports[2:], [])
+    return small_model(nodes, ports[:2], ports[2:], [])
 
 
 def remembers_last(datatype: int, size: int | str) -> onnx.ModelProto:
@@ -110,7 +110,7 @@ def remembers_last(datatype: int, size: int | str) -> onnx.ModelProto:
     """
     ports = [helper.make_tensor_value_info(name, datatype, ["batch", size]) for name in ("X", "OLD", "Y", "NEW")]
     nodes = [helper.make_node("Identity", ["OLD"], ["Y"]), helper.make_node("Identity", ["X"], ["NEW"])]
-    return _model(nodes, ports[:2], ports[2:], [])
+    return small_model(nodes, ports[:2], ports[2:], [])
 
 
 def remembers_all() -> onnx.ModelProto:
@@ -121,7 +121,7 @@ def remembers_all() -> onnx.ModelProto:
         helper.make_node("Concat", ["OLD", "X"], ["NEW"], axis=0),
         helper.make_node("Identity", ["NEW"], ["ALL"]),
     ]
-    return _model(nodes, ports[:2], ports[2:], [])
+    return small_model(nodes, ports[:2], ports[2:], [])
 
 
 def remembers_rows() -> onnx.ModelProto:
@@ -132,7 +132,7 @@ def remembers_rows() -> onnx.ModelProto:
         helper.make_node("Concat", ["OLD", "X"], ["NEW"], axis=1),
         helper.make_node("Identity", ["NEW"], ["ALL"]),
     ]
-    return _model(nodes, ports[:2], ports[2:], [])
+    return small_model(nodes, ports[:2], ports[2:], [])
 
 
 def add_model(
@@ -163,12 +163,13 @@ def add_model(
     return folder
 
 
-def _model(
+def small_model(
     nodes: list[onnx.NodeProto],
     inputs: list[onnx.ValueInfoProto],
     outputs: list[onnx.ValueInfoProto],
     constants: list[onnx.TensorProto],
 ) -> onnx.ModelProto:
+    """A graph as a model."""
     graph = helper.make_graph(nodes, "model", inputs, outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)])
     model.ir_version = _IR_VERSION

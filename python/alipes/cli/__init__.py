@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+# The names of Triton's programs, and the commands that answer to them.
+PROGRAMS = {"tritonserver": ("tritonserver",), "perf_analyzer": ("perf_analyzer",)}
 _VERSION = (["--version"], ["-V"], ["version"])
 
 
@@ -14,12 +16,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     The version is answered, and servers are taken, before the rest of the command line is even imported: a server must
     be ready soon, and the packages that print help pages cost as much as everything else that it needs. A program that
-    is called `tritonserver` is that command.
+    has the name of one of Triton's is the command that answers to it.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Not by pathlib: its import takes as long as all that `--version` needs.
-    if argv is None and os.path.basename(sys.argv[0]) == "tritonserver":  # noqa: PTH119
-        arguments = ["tritonserver", *arguments]
+    if argv is None and (command := PROGRAMS.get(os.path.basename(sys.argv[0]))):  # noqa: PTH119
+        arguments = [*command, *arguments]
     if argv is None and (question := os.environ.get("_ALIPES_COMPLETE")):  # a shell, by the script that we gave it
         from alipes.cli.complete import complete
 
@@ -33,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from alipes.cli.serve import serve
 
         return serve(arguments[1:])
+    if arguments[:1] == ["perf_analyzer"]:
+        from alipes.compat.perf_analyzer import main as perf_analyzer
+
+        return perf_analyzer(arguments[1:])
     if arguments[:1] == ["tritonserver"]:
         from alipes.cli.serve import serve_as_triton
 

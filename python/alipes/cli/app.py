@@ -1,4 +1,4 @@
-"""Every command but `serve` and `tritonserver`, which `cli.main` runs itself, and the page that lists them all.
+"""Every command but `serve`, `tritonserver` and `perf_analyzer`, which `cli.main` runs, and the page that lists them.
 
 A new command is a function with typer's annotations in a module of its own, and one line at the foot of this file.
 It returns its exit code: 0, or 1 for an error. Wrong usage is 2, which `run` sees to for all of them.
@@ -105,6 +105,14 @@ def tritonserver(context: typer.Context) -> int:
     from alipes.cli.serve import serve_as_triton
 
     return serve_as_triton(context.args)
+
+
+@app.command("perf_analyzer", context_settings=FLAGS_FOLLOW)
+def perf_analyzer(context: typer.Context) -> int:
+    """Measure a server, with the command line of Triton's perf_analyzer."""
+    from alipes.compat.perf_analyzer import main
+
+    return main(context.args)
 
 
 @app.command()

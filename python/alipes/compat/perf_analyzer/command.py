@@ -1,0 +1,227 @@
+"""A run: from the words of a command line to its exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
+from dataclasses import replace
+
+from alipes.client import Client
+from alipes.compat.perf_analyzer.answer_check import AnswerCheck
+from alipes.compat.perf_analyzer.csv_report import write_csv
+from alipes.compat.perf_analyzer.failures import Exit, Failed, OptionFailed
+from alipes.compat.perf_analyzer.level import MeasuredLevel
+from alipes.compat.perf_analyzer.measurement import LevelMeasurement, Looks
+from alipes.compat.perf_analyzer.metrics import MetricsCollector
+from alipes.compat.perf_analyzer.model import Model
+from alipes.compat.perf_analyzer.other_services import model_of, prepare_posts
+from alipes.compat.perf_analyzer.parser import parse
+from alipes.compat.perf_analyzer.reading import read_settings
+from alipes.compat.perf_analyzer.report import (
+    is_async,
+    level_heading,
+    level_lines,
+    pass_line,
+    settings_lines,
+    summary_lines,
+)
+from alipes.compat.perf_analyzer.requests import Prepared, dataset_of, endpoint_of, prepare, tls_of
+from alipes.compat.perf_analyzer.search import search
+from alipes.compat.perf_analyzer.server_statistics import ServerStatistics
+from alipes.compat.perf_analyzer.settings import Settings
+from alipes.compat.perf_analyzer.shared_tensors import prepare_shared
+from alipes.compat.perf_analyzer.usage import usage
+from alipes.compat.perf_analyzer.windows import MeasuredWindow
+
+__all__ = ["main"]
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs a command line of perf_analyzer and returns its exit status; see `Exit`."""
+    try:
+        arguments = parse(words)
+        if (about := _about({argument.option.name for argument in arguments})) is not None:
+            print(about)
+            return Exit.OK
+        settings = read_settings(arguments)
+        with ExitStack() as stack:
+            return _Run(settings, stack).go()
+    except OptionFailed as error:
+        print(f"{error.prefix}{error}\n{usage()}", file=sys.stderr)
+        return Exit.GENERIC
+    except Failed as error:
+        print(error, file=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        print("Interrupt signal (2) received before anything was measured.", file=sys.stderr)
+        return Exit.OK
+    except BrokenPipeError:  # the reader of the report has read enough
+        return _close_output()
+
+
+def _about(names: AbstractSet[str]) -> str | None:
+    """What is printed in place of a run."""
+    if "help" in names:
+        return usage()
+    if "version" not in names:
+        return None
+    import alipes
+
+    return f"Perf Analyzer of alipes {alipes.__version__}"
+
+
+class _Run:
+    """The parts of a run."""
+
+    def __init__(self, settings: Settings, stack: ExitStack) -> None:
+        self._settings = settings
+        self._stack = stack
+        self._levels: list[MeasuredLevel] = []
+
+    def go(self) -> int:
+        settings = self._settings
+        endpoint_of(settings.target)
+        client = self._stack.enter_context(
+            Client(settings.target.address, headers=dict(settings.target.headers), tls=tls_of(settings.target))
+        )
+        has_v2 = settings.target.kind == "triton"
+        model = Model.ask(client, settings.target) if has_v2 else model_of(settings)
+        if has_v2:
+            self._check(model)
+        prepared = self._prepare(client, model) if has_v2 else prepare_posts(settings)
+        self._show([*([prepared.message] if prepared.message else []), *settings_lines(settings, model)])
+        measurement = self._measurement(client, model, prepared)
+        try:
+            for level in search(settings.load, lambda value: self._measure(measurement, value)):
+                self._levels.append(level)
+                self._tell(level, model)
+        except Failed:
+            self._summarize()
+            raise
+        return self._end(model)
+
+    def _check(self, model: Model) -> None:
+        data = self._settings.data
+        if data.batch > 1 and model.is_sequence:
+            raise Failed("can not specify batch size > 1 when using a sequence model")
+        if data.batch > 1 and not model.max_batch:
+            raise Failed("can not specify batch size > 1 as the model does not support batching")
+        if model.is_sequence or model.is_decoupled or self._settings.load.streaming:
+            kind = (
+                "streams"
+                if self._settings.load.streaming
+                else "sequence models"
+                if model.is_sequence
+                else "decoupled models"
+            )
+            raise Failed(f"Error: {kind} are not served yet", Exit.OPTION)
+        for name in data.shapes.keys() - model.inputs.keys():
+            inputs = ", ".join(f"'{known}'" for known in model.inputs)
+            print(
+                f"WARNING: --shape names '{name}', which is no input of model '{model.name}' and counts for nothing: "
+                f"its inputs are {inputs}",
+                file=sys.stderr,
+            )
+
+    def _prepare(self, client: Client, model: Model) -> Prepared:
+        settings = self._settings
+        dataset = dataset_of(model, settings.data)
+        if settings.data.shared_memory:
+            return prepare_shared(client, model, settings, dataset, self._stack)
+        return prepare(settings.target, model, settings.data, dataset)
+
+    def _measurement(self, client: Client, model: Model, prepared: Prepared) -> LevelMeasurement:
+        settings = self._settings
+        metrics = None
+        if settings.reports.metrics_url is not None:
+            interval_s = settings.reports.metrics_interval_ms / 1e3
+            metrics = self._stack.enter_context(MetricsCollector(settings.reports.metrics_url, interval_s))
+            for metric in metrics.missing():
+                print(f"WARNING: Unable to parse '{metric}' metric.", file=sys.stderr)
+        load = replace(settings.load, is_async=is_async(settings, model))
+        statistics = ServerStatistics(client, model) if settings.target.kind == "triton" else None
+        check = None
+        if prepared.expected:
+            check = AnswerCheck(model, prepared.expected, settings.target.protocol)
+        return LevelMeasurement(prepared.requests, load, settings.measuring, Looks(statistics, metrics, check))
+
+    def _measure(self, measurement: LevelMeasurement, value: float) -> MeasuredLevel:
+        settings = self._settings
+        heading = level_heading(settings.load, value)
+        self._show([heading] if heading else [])
+
+        def watch(windows: Sequence[MeasuredWindow]) -> None:
+            if settings.reports.verbosity:
+                self._show([pass_line(len(windows), windows[-1], settings)])
+
+        return measurement.measure(value, watch)
+
+    def _tell(self, level: MeasuredLevel, model: Model) -> None:
+        """A level that was measured; also one that did not settle."""
+        settings = self._settings
+        if level.has_answers:
+            self._show(level_lines(level, settings, model))
+        if level.outcome == "not_settled":
+            count = settings.measuring.most_windows
+            flag = "--measurement-request-count" if settings.measuring.counts else "--measurement-interval"
+            words = "Failed to obtain stable measurement"
+            if settings.load.mode == "concurrency":
+                words += f" within {count} measurement windows for concurrency {int(level.value)}"
+                words += f". Please try to increase the {flag}"
+            self._warn(f"{words}.")
+        elif level.outcome == "rate_settled":
+            self._warn("Warning: Request latency is not stabilizing. Please try lowering the request rate.")
+        elif level.outcome == "over_limit":
+            self._warn(f"Measured latency went over the set limit of {settings.load.latency_limit_ms} msec. ")
+        elif level.outcome == "interrupted":
+            self._warn("Interrupt signal (2) received: what was measured until then is above.")
+        elif level.outcome == "failed":
+            self._warn(
+                "Failed to maintain requested inference load. Worker thread(s) failed to generate concurrent "
+                f"requests.\nThread [0] had error: {level.failure}\n"
+            )
+
+    def _summarize(self) -> None:
+        shown = [level for level in self._levels if level.has_answers and level.outcome != "over_limit"]
+        if shown:
+            self._show(summary_lines(shown, self._settings))
+
+    def _end(self, model: Model) -> int:
+        levels = self._levels
+        self._summarize()
+        settled = [level for level in levels if level.is_settled]
+        if self._settings.reports.csv is not None and settled:
+            self._write_csv(settled, model)
+        if levels[-1].outcome == "failed":
+            return Exit.GENERIC
+        if any(level.outcome != "not_settled" for level in levels):
+            return Exit.OK
+        self._warn("Failed to obtain stable measurement.")
+        return Exit.NOT_STABLE
+
+    def _write_csv(self, levels: Sequence[MeasuredLevel], model: Model) -> None:
+        path = self._settings.reports.csv
+        assert path is not None
+        try:
+            write_csv(path, levels, self._settings, model)
+        except OSError as error:
+            raise Failed(f"failed to write the report '{path}': {error.strerror}") from error
+
+    @staticmethod
+    def _show(lines: Iterable[str]) -> None:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+
+    @staticmethod
+    def _warn(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _close_output() -> int:
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.OK

@@ -1,0 +1,80 @@
+"""Random inputs, and zeros."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from alipes.compat.perf_analyzer.dataset import Array, Dataset, Step
+from alipes.compat.perf_analyzer.failures import Failed
+from alipes.compat.perf_analyzer.model import Model, Port
+from alipes.compat.perf_analyzer.settings import SentData
+
+__all__ = ["generated"]
+
+_VARIETY: Final = 16
+"""Requests that differ."""
+_MAX_BYTES: Final = 64 << 20
+"""Most memory for them: above it they are fewer."""
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_SEED: Final = 0
+
+
+def generated(model: Model, data: SentData) -> Dataset:
+    """Steps with values of each required input's datatype.
+
+    Raises:
+        Failed: If a shape stays open.
+    """
+    ports = [port for port in model.inputs.values() if not port.optional]
+    shapes = {port.name: filled_shape(port, data) for port in ports}
+    if data.source == "zero":
+        return Dataset([[{port.name: _zeros(port, shapes[port.name], data) for port in ports}]])
+    random = np.random.default_rng(_SEED)
+    size = sum(math.prod(shapes[port.name]) * port.spec.dtype.itemsize for port in ports)
+    count = max(data.batch, min(_VARIETY * data.batch, _MAX_BYTES // max(size, 1)))
+    steps: list[Step] = [
+        {port.name: _random(random, port, shapes[port.name], data) for port in ports} for _ in range(count)
+    ]
+    return Dataset([steps])
+
+
+def filled_shape(port: Port, data: SentData) -> tuple[int, ...]:
+    """The sizes of an input, those that the model leaves open from `--shape`.
+
+    Raises:
+        Failed: If there are none.
+    """
+    if min(port.shape, default=1) > 0:
+        return port.shape
+    shape = data.shapes.get(port.name)
+    if shape is None:
+        raise Failed(
+            f"error: Failed to init manager inputs: input {port.name} contains dynamic shape, provide shapes to send "
+            "along with the request\n"
+        )
+    return shape
+
+
+def _zeros(port: Port, shape: tuple[int, ...], data: SentData) -> Array:
+    if port.spec.dtype.kind == "O":
+        return np.full(shape, (data.text or "").encode(), np.object_)
+    return np.zeros(shape, port.spec.dtype)
+
+
+def _random(random: np.random.Generator, port: Port, shape: tuple[int, ...], data: SentData) -> Array:
+    dtype = port.spec.dtype
+    if dtype.kind == "f":
+        return random.random(shape, np.float32).astype(dtype)
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape).astype(np.bool_)
+    if dtype.kind in "iu":
+        return random.integers(0, min(np.iinfo(dtype).max, 100), shape, dtype, endpoint=True)
+    if data.text is not None:
+        return np.full(shape, data.text.encode(), np.object_)
+    letters = random.choice(list(_LETTERS), (math.prod(shape), data.text_length))
+    words = np.empty(len(letters), np.object_)
+    words[:] = ["".join(row).encode() for row in letters]
+    return words.reshape(shape)
