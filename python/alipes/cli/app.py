@@ -15,6 +15,7 @@ from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
 from alipes.cli.detached import launch, status, stop
 from alipes.cli.init import init
+from alipes.cli.link_names import link_names
 from alipes.cli.loadtest import loadtest
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake, unknown_command, usage_mistake
 from alipes.cli.monitor import monitor
@@ -139,6 +140,7 @@ app.command(short_help="Write a first app, its test, and a request to try.")(ini
 app.command(short_help="Watch a model read handwritten digits.")(quickstart)
 app.command("explain", short_help="What waits for a model of a running server, and why.")(explain_model)
 app.command(short_help="Measure how fast a server answers.")(loadtest)
+app.command(short_help="Link perf_analyzer and other names of Triton's to alipes.")(link_names)
 app.command(short_help="Watch what running servers do.")(monitor)
 app.command(
     context_settings={**FLAGS_FOLLOW, "help_option_names": ["-h", "--help"]},
