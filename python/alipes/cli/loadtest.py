@@ -13,6 +13,7 @@ import typer
 
 from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_headers, with_scheme
 from alipes.cli.failures import CommandFailed, UsageFailed, perform
+from alipes.cli.shapes import read_shape
 
 if TYPE_CHECKING:
     from alipes.loadtest import Level, Window
@@ -166,17 +167,7 @@ def _requests(  # noqa: PLR0913, PLR0917  # what the options say
         return Posts(path, [one.read_bytes() for one in body], content_type)
     if not model:
         raise UsageFailed("name a model, or give --path and --body")
-    return ModelRequests(model, version, batch, dict(map(_shape, shape or ())), "zero" if zero else "random")
-
-
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, colon, sizes = text.rpartition(":")
-    try:
-        if colon and name:
-            return name, tuple(int(size) for size in sizes.split(","))
-    except ValueError:
-        pass
-    raise UsageFailed(f"write --shape INPUT:D,D such as image:3,224,224, not {text!r}")
+    return ModelRequests(model, version, batch, dict(map(read_shape, shape or ())), "zero" if zero else "random")
 
 
 class _View:
