@@ -16,6 +16,7 @@ __all__ = [
     "MAX_OVERRIDE_FILES",
     "MAX_PICTURE_PIXELS",
     "MAX_PICTURE_SIDE",
+    "MAX_REVERT_AFTER_S",
     "MAX_STEPS",
     "MAX_STEP_TENSORS",
     "MAX_TEXT_BYTES",
@@ -53,6 +54,9 @@ MAX_OVERRIDE_FILES: Final = 10_000
 
 MAX_OVERRIDE_DEPTH: Final = 32
 """Most parts of the path of such a file: deeper folders are no model's, and the system's paths have an end."""
+
+MAX_REVERT_AFTER_S: Final = 3600
+"""Longest time that a provisional load stays without a word from whoever tries it out: a lunch, and no night."""
 
 MAX_ABANDONED_OF_MODEL: Final = 4
 """Most loads of one model that may hang for good after they were ended: each keeps a thread, and the next hangs too."""

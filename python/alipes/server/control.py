@@ -7,6 +7,7 @@ interpreter released.
 from __future__ import annotations
 
 import json
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ from alipes.server.failures import LoadFailed
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from alipes.server.log import change, log
-from alipes.server.override import read_override
+from alipes.server.override import Override, read_override
+from alipes.server.provisional import Provisional, split_revert_after
 from alipes.server.service_thread import ServiceThread
 from alipes.types import ModelKey
 
@@ -49,12 +51,15 @@ class Control(ServiceThread):
         self._lifecycle = lifecycle
         self._pool = pool
         self._allowed = allowed
+        self._provisional = Provisional()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             request = self._core.next_control(WAIT_S)
             if request is not None:
                 self._dispatch(request)
+            for model in self._provisional.due(time.monotonic()):
+                self._pool.submit(model, partial(self._revert, model))
 
     def _dispatch(self, request: _core.Control) -> None:
         if request.kind == "log":
@@ -96,7 +101,32 @@ class Control(ServiceThread):
     def _carry_out(self, request: _core.Control, announced: Load | None) -> None:
         parameters: dict[str, object] = json.loads(request.parameters or "{}")
         if request.kind == "unload":
+            self._provisional.forget(request.model)
             self._lifecycle.unload(request.model, dependents=parameters.get("unload_dependents") is True)
         else:
-            override = read_override(request.model, parameters)
-            self._lifecycle.load(request.model, override, announced=announced)
+            self._load(request.model, read_override(request.model, parameters), announced)
+
+    def _load(self, model: str, override: Override | None, announced: Load | None) -> None:
+        override, seconds = split_revert_after(model, override)
+        if seconds is not None:
+            before = self._provisional.base(model)
+            self._lifecycle.load(model, override, announced=announced)
+            self._provisional.begin(model, before, seconds, time.monotonic())
+        else:
+            override = self._provisional.resolved(model, override)
+            self._lifecycle.load(model, override, announced=announced)
+            self._provisional.settle(model, override)
+
+    def _revert(self, model: str) -> None:
+        """Loads what a provisional load took the place of. Where that fails, the provisional one goes on serving."""
+        found = self._provisional.take(model, time.monotonic())
+        if found is None:
+            return
+        before, seconds = found
+        log.warning("model '%s' goes back to its former configuration: no word for %g s", model, seconds)
+        try:
+            self._lifecycle.load(model, before)
+        except LoadFailed as failure:
+            log.error("model '%s' cannot go back to its former configuration: %s", model, failure)
+        else:
+            self._provisional.settle(model, before)

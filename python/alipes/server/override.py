@@ -34,11 +34,11 @@ class Override:
     """What takes the place of the repository's own.
 
     Attributes:
-        config: The configuration, as JSON.
+        config: The configuration, as JSON; `None` for the repository's own, read again although no file has changed.
         files: Content by path in the model's folder, as ``1/model.onnx``; empty keeps the repository's folder.
     """
 
-    config: str
+    config: str | None
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
