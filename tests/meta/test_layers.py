@@ -42,6 +42,7 @@ ALLOWED = {
     "monitor": {"local_ports", "client"},
     "loadtest": {"client"},
     "plots": {"monitor"},
+    "tune": {"client", "config", "loadtest", "plots", "serve"},
 }
 EVERYBODY = {"errors", "types", "_core", "lazily"}
 # These may import anything.

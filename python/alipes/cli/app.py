@@ -18,8 +18,10 @@ from alipes.cli.init import init
 from alipes.cli.link_names import link_names
 from alipes.cli.loadtest import loadtest
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake, unknown_command, usage_mistake
+from alipes.cli.model_analyzer import analyzer_app
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
+from alipes.cli.tune import tune
 from alipes.cli.verbs import add_verbs
 from alipes.cli.waiting import explain_model
 
@@ -43,6 +45,7 @@ app = typer.Typer(
 )
 config_app = typer.Typer(help="Show the configuration of the server and of models.")
 app.add_typer(config_app, name="config")
+app.add_typer(analyzer_app, name="model_analyzer")
 
 # Arguments that are Triton's flags and go to the flag parser as they are.
 FLAGS_FOLLOW = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -142,6 +145,7 @@ app.command("explain", short_help="What waits for a model of a running server, a
 app.command(short_help="Measure how fast a server answers.")(loadtest)
 app.command(short_help="Link perf_analyzer and other names of Triton's to alipes.")(link_names)
 app.command(short_help="Watch what running servers do.")(monitor)
+app.command(short_help="Find the best configuration of a model.")(tune)
 app.command(
     context_settings={**FLAGS_FOLLOW, "help_option_names": ["-h", "--help"]},
     short_help="Start a server that goes on running.",

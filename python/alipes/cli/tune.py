@@ -1,0 +1,207 @@
+"""`alipes tune`: the best configuration of models, found by trials on this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from alipes.cli.failures import CommandFailed, UsageFailed, perform
+from alipes.cli.shapes import read_shape
+
+if TYPE_CHECKING:
+    from alipes.tune import Goal, Outcome, Rejected, Results
+
+_INTERRUPTED: Final = 130
+_SHOWN: Final = 10
+"""Trials of the table; the file has all."""
+_FIGURES: Final = ("rate", "p50_ms", "p99_ms", "memory_mb", "cost", "cost_per_hour")
+
+
+def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    repository: Annotated[
+        str,
+        typer.Argument(
+            metavar="REPOSITORY", help="The folder with the models; it stays. Or http:// or grpc:// of a server."
+        ),
+    ],
+    model: Annotated[
+        list[str], typer.Option("--model", metavar="NAME", help="What gets requests; any number, at the same time.")
+    ],
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try",
+            metavar="KNOB=VALUES",
+            show_default=False,
+            help="What may be chosen, such as instances=1,2,4, or MODEL.max_batch_size=8,16; any number.",
+        ),
+    ] = None,
+    objective: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--objective", metavar="FIGURE[:WEIGHT]", show_default=False, help="What counts; rate by default."
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option("--limit", metavar="FIGURE<=NUMBER", show_default=False, help="What has to be kept: p99_ms<=20."),
+    ] = None,
+    server_hour: Annotated[
+        float | None,
+        typer.Option("--server-hour", metavar="PRICE", show_default=False, help="What a server costs for an hour."),
+    ] = None,
+    demand: Annotated[
+        float | None,
+        typer.Option("--demand", metavar="RATE", show_default=False, help="Inferences per second to be served."),
+    ] = None,
+    search: Annotated[str, typer.Option("--search", help="quick climbs, brute tries all, optuna samples.")] = "quick",
+    trials: Annotated[
+        int | None, typer.Option("--trials", min=1, show_default=False, help="Most trials; a third of the points.")
+    ] = None,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Rows in each request.")] = 1,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option("--shape", metavar="INPUT:D,D", help="Sizes that the models leave open; any number."),
+    ] = None,
+    window: Annotated[float, typer.Option("--window", min=0.01, help="Seconds of a window.")] = 1.0,
+    windows: Annotated[int, typer.Option("--windows", min=1, help="Most windows of a trial.")] = 10,
+    grpc: Annotated[bool, typer.Option("--grpc", help="Measure over gRPC instead of HTTP.")] = False,
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FOLDER", help="Where the results go, and trials to go on from.")
+    ] = Path("tuned"),
+    seed: Annotated[int, typer.Option("--seed", help="For what a search draws.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the trials as JSON.")] = False,
+) -> int:
+    """Find the best configuration of models, by trials on servers of this machine.
+
+    Each trial starts a server with one configuration and measures it. Trials are kept in FOLDER/history.jsonl: where a
+    search was interrupted, the same command goes on. The configuration, a table and a report are written there.
+    """
+
+    def action() -> int:
+        from alipes.loadtest import Measuring, ModelRequests
+        from alipes.tune import run
+
+        if search not in ("quick", "brute", "optuna"):
+            raise UsageFailed("give --search as quick, brute or optuna", f"got {search!r}")
+        goal = _goal(objective, limit, server_hour, demand)
+        results = run(
+            repository,
+            [ModelRequests(name, batch=batch, shapes=dict(map(read_shape, shape or ()))) for name in model],
+            ranges=_ranges(model[0], values or ()),
+            goal=goal,
+            search=search,  # type: ignore[arg-type]  # checked above
+            trials=trials,
+            measuring=Measuring(window, windows),
+            protocol="grpc" if grpc else "http",
+            history=output / "history.jsonl",
+            seed=seed,
+            each=shower(goal),
+        )
+        written = results.write(output)
+        if as_json:
+            print(json.dumps(_document(results), indent=2))
+        else:
+            _print(results, written)
+        if results.interrupted:
+            return _INTERRUPTED
+        if results.best is None:
+            raise CommandFailed("look at the failures above", "no trial gave figures")
+        return 0
+
+    return perform(action)
+
+
+def _goal(
+    objective: Sequence[str] | None, limit: Sequence[str] | None, price: float | None, demand: float | None
+) -> Goal:
+    from alipes.tune import Goal, Limit, Objective
+
+    objectives = []
+    for text in objective or ("rate",):
+        metric, colon, weight = text.partition(":")
+        try:
+            objectives.append(Objective(metric, float(weight) if colon else 1.0))
+        except ValueError as error:
+            raise UsageFailed(f"write --objective FIGURE or FIGURE:WEIGHT, not {text!r}", str(error)) from error
+    return Goal(tuple(objectives), tuple(map(Limit.parse, limit or ())), price, demand)
+
+
+def _ranges(first: str, texts: Sequence[str]) -> dict[str, dict[str, list[Any]]] | None:
+    """`KNOB=1,2` of the first model, `MODEL.KNOB=1,2` of another; `4+8` is one value of `preferred`."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for text in texts:
+        name, _, numbers = text.partition("=")
+        model, _, knob = name.rpartition(".")
+        try:
+            values = [_value(knob, one) for one in numbers.split(",")]
+        except ValueError as error:
+            raise UsageFailed(f"write --try KNOB=1,2,4 or MODEL.KNOB=1,2,4, not {text!r}") from error
+        found.setdefault(model or first, {})[knob] = values
+    return found or None
+
+
+def _value(knob: str, text: str) -> int | tuple[int, ...]:
+    return tuple(map(int, text.split("+"))) if knob == "preferred" else int(text)
+
+
+def shower(goal: Goal) -> Callable[[Outcome | Rejected], None]:
+    """Prints each trial on a terminal's error output, and points that are left out once for each reason."""
+    reasons: set[str] = set()
+
+    def show(seen: Outcome | Rejected) -> None:
+        from alipes.tune import Rejected
+
+        if isinstance(seen, Rejected):
+            if seen.reason in reasons:
+                return
+            reasons.add(seen.reason)
+            line = f"left out: {seen.reason}"
+        elif seen.failure:
+            line = f"{seen.point}: {seen.failure}"
+        else:
+            line = f"{seen.point}: {', '.join(_cells(seen))}{' (misses a limit)' if goal.missed(seen.figures) else ''}"
+        print(line, file=sys.stderr, flush=True)
+
+    return show
+
+
+def _print(results: Results, written: Sequence[Path]) -> None:
+    from alipes.cli.columns import print_columns
+    from alipes.tune.goal import figure_of
+
+    rows = [(str(one.point), *_cells(one, blank=True)) for one in results.ranked[:_SHOWN]]
+    if rows:
+        headings = ["point", *(figure_of(name).label if name != "p99_ms" else "p99" for name in _FIGURES)]
+        print_columns(headings, rows, right=headings[1:])
+        print()
+    for sentence in results.decisions():
+        print(sentence)
+    if results.interrupted:
+        print(f"The search was interrupted after {len(results.outcomes):,} trials; the same command goes on.")
+    print(f"written: {', '.join(map(str, written))}")
+
+
+def _cells(outcome: Outcome, *, blank: bool = False) -> list[str]:
+    from alipes.tune.decisions import amount
+
+    cells = [amount(name, outcome.figures[name]) if name in outcome.figures else "" for name in _FIGURES]
+    return cells if blank else [f"{name} {cell}" for name, cell in zip(_FIGURES, cells, strict=True) if cell]
+
+
+def _document(results: Results) -> dict[str, Any]:
+    best = results.best
+    return {
+        "machine": results.machine.to_document(),
+        "best": None if best is None else best.to_document(),
+        "keeps_limits": results.is_feasible,
+        "interrupted": results.interrupted,
+        "decisions": results.decisions(),
+        "trials": [one.to_document() for one in results.outcomes],
+        "left_out": [{"point": one.point.to_document(), "reason": one.reason} for one in results.rejected],
+    }

@@ -1,0 +1,74 @@
+"""What of Model Analyzer's options there is, and what becomes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+__all__ = ["FIGURE_OF_METRIC", "OPTIONS", "Status"]
+
+Status: TypeAlias = Literal["works", "ignored", "refused"]
+
+
+def _table(status: Status, names: str, note: str = "") -> dict[str, tuple[Status, str]]:
+    return dict.fromkeys(names.split(), (status, note))
+
+
+OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
+    **_table(
+        "works",
+        """
+        batch_sizes bls_composing_models checkpoint_directory client_protocol concurrency concurrency_sweep_disable
+        constraints cpu_only_composing_models ensemble_composing_models export_path filename_model_gpu
+        filename_model_inference filename_server_only inference_output_fields latency_budget min_throughput
+        model_repository num_configs_per_model objectives optuna_max_trials output_model_repository_path
+        override_output_model_repository profile_models request_rate request_rate_search_enable
+        run_config_profile_models_concurrently_enable run_config_search_disable run_config_search_max_concurrency
+        run_config_search_max_instance_count run_config_search_max_model_batch_size
+        run_config_search_max_request_rate run_config_search_min_concurrency run_config_search_min_instance_count
+        run_config_search_min_model_batch_size run_config_search_min_request_rate run_config_search_mode
+        skip_summary_reports triton_server_flags
+        """,
+    ),
+    **_table("ignored", "collect_cpu_metrics", "memory and processor time of the server are always measured"),
+    **_table(
+        "ignored",
+        "always_report_gpu_metrics dcgm_disable gpus gpu_output_fields server_output_fields duration_seconds "
+        "monitoring_interval",
+        "there is no GPU to watch",
+    ),
+    **_table(
+        "ignored",
+        "perf_analyzer_cpu_util perf_analyzer_flags perf_analyzer_max_auto_adjusts perf_analyzer_path "
+        "perf_analyzer_timeout perf_output perf_output_path client_max_retries",
+        "the load test is alipes' own, and settles or says that it did not",
+    ),
+    **_table(
+        "ignored",
+        "triton_grpc_endpoint triton_http_endpoint triton_metrics_url triton_install_path triton_server_path "
+        "triton_output_path triton_server_environment triton_docker_args triton_docker_image triton_docker_labels "
+        "triton_docker_mounts triton_docker_shm_size reload_model_disable",
+        "servers are alipes' own, on free ports of this machine",
+    ),
+    **_table(
+        "ignored",
+        "early_exit_enable max_percentage_of_search_space min_percentage_of_search_space num_top_model_configs "
+        "optuna_early_exit_threshold optuna_min_trials run_config_search_max_binary_search_steps plots "
+        "skip_detailed_reports use_concurrency_formula weighting",
+        "the search and the report are alipes' own",
+    ),
+    **_table("refused", "genai_perf_flags", "there are no language models of that interface"),
+}
+"""Every option of its command `profile`, with what becomes of it, and why; `model_type`, `triton_launch_mode` and
+`config_file` are looked at by value."""
+
+FIGURE_OF_METRIC: Final[Mapping[str, str]] = {
+    "perf_throughput": "rate",
+    "perf_latency": "p99_ms",
+    "perf_latency_avg": "mean_ms",
+    "perf_latency_p90": "p90_ms",
+    "perf_latency_p95": "p95_ms",
+    "perf_latency_p99": "p99_ms",
+    "cpu_used_ram": "memory_mb",
+}
+"""Its metrics that are measured here, by our names. The units are the same."""

@@ -1,0 +1,95 @@
+"""The way of a search: what it proposes is checked, looked up, or tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from alipes.tune.goal import FAILED, Goal
+from alipes.tune.history import History
+from alipes.tune.outcome import Outcome
+from alipes.tune.point import Point
+from alipes.tune.possible import Checks
+from alipes.tune.results import Rejected
+from alipes.tune.search.base import Search
+from alipes.tune.trials import Trials
+
+__all__ = ["Course"]
+
+_FINALISTS: Final = 3
+"""So many of the best are tried once more: the best of many noisy figures is partly luck."""
+
+
+@dataclass
+class Course:
+    """The way of a search: what it may try, what it tried."""
+
+    trials: Trials
+    checks: Checks
+    goal: Goal
+    history: History
+    each: Callable[[Outcome | Rejected], None]
+    rejected: list[Rejected] = field(default_factory=list)
+    interrupted: bool = False
+    _seen: dict[Point, None] = field(default_factory=dict)
+    _count: int = 0
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Ends the block at an interrupt, which is noted."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def follow(self, search: Search, most: int) -> None:
+        """Tries what a search proposes, until it has nothing more or there were enough trials."""
+        while self._count < most and (point := search.propose()) is not None:
+            outcome = self.try_point(point)
+            search.learn(point, FAILED if outcome is None or outcome.failure else self.goal.rank(outcome.figures))
+
+    def try_point(self, point: Point, *, again: bool = False) -> Outcome | None:
+        """Tries a point, unless its outcome is known; `None` where it is impossible."""
+        if reason := self.checks.reason(point):
+            self.rejected.append(Rejected(point, reason))
+            self.each(self.rejected[-1])
+            return None
+        outcome = self._known(point)
+        if outcome is None or again:
+            made = self.trials.run(point)
+            priced = replace(made, figures={**made.figures, **self.goal.costs(made.figures.get("rate", math.nan))})
+            self.history.add(priced)
+            self.each(priced)
+        self._count += point not in self._seen
+        self._seen[point] = None
+        return self._known(point)
+
+    def repeat_best(self, most: int) -> None:
+        """Tries the best once more, where there were enough points to be lucky with."""
+        if most <= 1:
+            return
+        for outcome in self._ranked()[:_FINALISTS]:
+            if outcome.repeats == 1:
+                self.try_point(outcome.point, again=True)
+
+    def best(self) -> Outcome | None:
+        """The best so far."""
+        return next(iter(self._ranked()), None)
+
+    def outcomes(self) -> list[Outcome]:
+        """All that were tried, in their order."""
+        return [outcome for outcome in map(self._known, self._seen) if outcome is not None]
+
+    def _known(self, point: Point) -> Outcome | None:
+        """What the history says, with the costs of this goal."""
+        outcome = self.history.find(point)
+        if outcome is None:
+            return None
+        return replace(outcome, figures={**outcome.figures, **self.goal.costs(outcome.figures.get("rate", math.nan))})
+
+    def _ranked(self) -> list[Outcome]:
+        good = [outcome for outcome in self.outcomes() if not outcome.failure]
+        return sorted(good, key=lambda outcome: self.goal.rank(outcome.figures), reverse=True)

@@ -1,0 +1,100 @@
+"""The report of a search: one HTML file that needs no other."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from alipes.config.pbtxt import to_pbtxt
+from alipes.errors import Unsupported
+from alipes.tune.decisions import amount
+from alipes.tune.goal import FIGURES, figure_of
+
+if TYPE_CHECKING:
+    from alipes.tune.outcome import Outcome
+    from alipes.tune.results import Results
+
+__all__ = ["report_page"]
+
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; font-size: 13px; } th, td { padding: .2rem .6rem; text-align: right; }
+th { border-bottom: 1px solid #999; } td:first-child, th:first-child, td:last-child, th:last-child { text-align: left; }
+tr.best { background: #e6f4ee; font-weight: 600; } tr.failed, tr.missed { color: #888; }
+pre { background: #f4f4f4; padding: .8rem; overflow-x: auto; } figure { margin: 1rem 0; overflow-x: auto; }
+svg { max-width: 100%; height: auto; }
+"""
+
+
+def report_page(results: Results) -> str:
+    """The whole file."""
+    best = results.best
+    title = "Tuning" if best is None else f"Tuning: {best.point}"
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{escape(_about(results))}</p>",
+        "<h2>Decisions</h2>",
+        f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in results.decisions())}</ul>",
+        *_configs(results),
+        "<h2>Trials</h2>",
+        f"<figure>{_drawing(results)}</figure>",
+        _table(results),
+    ]
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{chr(10).join(parts)}\n</body>\n</html>\n'
+
+
+def _about(results: Results) -> str:
+    wanted = " and ".join(
+        f"{'large' if figure_of(one.metric).more_is_better else 'small'} {figure_of(one.metric).label}"
+        for one in results.goal.objectives
+    )
+    limits = "".join(f", {limit}" for limit in results.goal.limits)
+    state = " The search was interrupted." if results.interrupted else ""
+    return (
+        f"{len(results.outcomes):,} of {results.space.size:,} points were tried, {len(results.rejected):,} left "
+        f"out, on {results.machine.key}. Wanted: {wanted}{limits}.{state}"
+    )
+
+
+def _configs(results: Results) -> list[str]:
+    if not results.configs:
+        return []
+    files = (
+        f"<h3>{escape(name)}/config.pbtxt</h3><pre>{escape(to_pbtxt(config))}</pre>"
+        for name, config in results.configs.items()
+    )
+    return ["<h2>Configuration</h2>", *files]
+
+
+def _drawing(results: Results) -> str:
+    """The picture as SVG; without matplotlib a sentence in its place."""
+    try:
+        figure = results.plot()
+    except Unsupported as error:
+        return f"<p>{escape(str(error))}</p>"
+    file = io.StringIO()
+    figure.savefig(file, format="svg")
+    return file.getvalue()[file.getvalue().index("<svg") :]
+
+
+def _table(results: Results) -> str:
+    names = [name for name in FIGURES if any(name in outcome.figures for outcome in results.outcomes)]
+    failed = [outcome for outcome in results.outcomes if outcome not in results.ranked]
+    headings = _cells("th", ["point", *(figure_of(name).label for name in names), ""])
+    rows = [_row(results, outcome, names) for outcome in (*results.ranked, *failed)]
+    return f"<table><tr>{headings}</tr>{''.join(rows)}</table>"
+
+
+def _row(results: Results, outcome: Outcome, names: Sequence[str]) -> str:
+    figures = [amount(name, outcome.figures[name]) if name in outcome.figures else "" for name in names]
+    missed = results.goal.missed(outcome.figures)
+    words = outcome.failure or "; ".join([*(f"misses {limit}" for limit in missed), *outcome.notes])
+    kind = "best" if outcome is results.best else "failed" if outcome.failure else "missed" if missed else ""
+    return f'<tr class="{kind}">{_cells("td", [str(outcome.point), *figures, words])}</tr>'
+
+
+def _cells(tag: str, texts: Sequence[str]) -> str:
+    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)

@@ -1,0 +1,182 @@
+"""Model Analyzer's YAML, read as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alipes import ConfigError, Unsupported
+from alipes.tune import Limit, Objective
+from alipes.tune.analyzer.config_values import config_values
+from alipes.tune.analyzer.plan import read_plan
+
+BASE: dict[str, Any] = {"model_repository": "models", "profile_models": ["m"]}
+
+
+def ranges(**options: Any) -> dict[str, Any]:
+    plan = read_plan(None, {**BASE, **options})
+    return dict(plan.models[0].ranges)
+
+
+def test_without_lists_it_searches_the_original_ranges() -> None:
+    assert ranges() == {
+        "instances": [1, 2, 3, 4, 5],
+        "max_batch_size": [1, 2, 4, 8, 16, 32, 64, 128],
+        "callers": [1 << power for power in range(11)],
+    }
+    assert ranges(run_config_search_max_instance_count=2, run_config_search_min_model_batch_size=4)["instances"] == [
+        1,
+        2,
+    ]
+    assert ranges(run_config_search_disable=True) == {"callers": [1]}
+    assert ranges(request_rate_search_enable=True)["request_rate"] == [1 << power for power in range(4, 14)]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        (3, [3]),
+        ("1,2", [1, 2]),
+        ([1, 8], [1, 8]),
+        ({"start": 2, "stop": 8, "step": 3}, [2, 5, 8]),
+        ({"stop": 2}, [0, 1, 2]),
+    ],
+)
+def test_numbers_have_four_forms(text: Any, numbers: list[int]) -> None:
+    assert ranges(concurrency=text, run_config_search_disable=True) == {"callers": numbers}
+
+
+@pytest.mark.parametrize(
+    ("models", "names"),
+    [
+        ("a,b", ["a", "b"]),
+        (["a", {"b": {"parameters": {"concurrency": 4}}}], ["a", "b"]),
+        ({"a": {"weighting": 2}, "b": None}, ["a", "b"]),
+    ],
+)
+def test_models_have_three_forms(models: Any, names: list[str]) -> None:
+    plan = read_plan(None, {**BASE, "profile_models": models})
+    assert [one.name for one in plan.models] == names
+
+
+def test_goals_of_a_model_go_before_those_of_all() -> None:
+    model = {"objectives": ["perf_latency_p99"], "constraints": {"cpu_used_ram": {"max": 500}}}
+    options = {"profile_models": ["a", {"b": model}], "objectives": {"perf_throughput": 5, "perf_latency_avg": 1}}
+    first, second = read_plan(None, {**BASE, **options, "constraints": {"perf_latency": {"max": 9}}}).models
+    assert first.goal.objectives == (Objective("rate", 5), Objective("mean_ms", 1))
+    assert first.goal.limits == (Limit.parse("p99_ms<=9"),)
+    assert second.goal.objectives == (Objective("p99_ms", 10),)
+    assert second.goal.limits == (Limit.parse("memory_mb<=500"),)
+    short = read_plan(None, {**BASE, "latency_budget": 20, "min_throughput": 100}).models[0].goal
+    assert short.limits == (Limit.parse("p99_ms<=20"), Limit.parse("rate>=100"))
+    assert read_plan(None, BASE).models[0].goal.objectives == (Objective("rate", 10),)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "values"),
+    [
+        ({"max_batch_size": [1, 2]}, {"max_batch_size": [1, 2]}),
+        ({"instance_group": [{"kind": "KIND_CPU", "count": [1, 2]}]}, {"instances": [1, 2]}),
+        (
+            {"dynamic_batching": {"max_queue_delay_microseconds": [0, 100], "preferred_batch_size": [[4], [4, 8]]}},
+            {"queue_delay_us": [0, 100], "preferred": [(4,), (4, 8)]},
+        ),
+        ({"dynamic_batching": {"preferred_batch_size": [4, 8]}}, {"preferred": [(4, 8)]}),
+        ({"dynamic_batching": {}}, {"config": ['{"dynamic_batching": {}}']}),
+        (
+            {"dynamic_batching": {"preserve_ordering": [True, False]}, "max_batch_size": 4},
+            {
+                "max_batch_size": [4],
+                "config": [
+                    '{"dynamic_batching": {"preserve_ordering": true}}',
+                    '{"dynamic_batching": {"preserve_ordering": false}}',
+                ],
+            },
+        ),
+        (
+            {"instance_group": [{"kind": ["KIND_CPU", "KIND_GPU"], "count": [1, 2]}]},
+            {
+                "config": [
+                    '{"instance_group": [{"count": 1, "kind": "KIND_CPU"}]}',
+                    '{"instance_group": [{"count": 2, "kind": "KIND_CPU"}]}',
+                    '{"instance_group": [{"count": 1, "kind": "KIND_GPU"}]}',
+                    '{"instance_group": [{"count": 2, "kind": "KIND_GPU"}]}',
+                ]
+            },
+        ),
+        (
+            {"parameters": {"threads": {"string_value": ["1", "2"]}}},
+            {
+                "config": [
+                    '{"parameters": {"threads": {"string_value": "1"}}}',
+                    '{"parameters": {"threads": {"string_value": "2"}}}',
+                ]
+            },
+        ),
+    ],
+)
+def test_a_list_in_a_configuration_is_several(parameters: Any, values: Any) -> None:
+    assert config_values(parameters, None, "m") == values
+
+
+def test_what_does_nothing_here_is_named() -> None:
+    options = {"gpus": "all", "profile_models": {"m": {"cpu_only": True}}}
+    notices = read_plan(None, {**BASE, **options}).notices
+    assert notices == ["option 'gpus' is ignored: there is no GPU to watch", "option 'cpu_only' of 'm' is ignored"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"profile_model": "m"}, "there is no option 'profile_model'"),
+        ({"profile_models": []}, "names at least one model"),
+        ({"profile_models": [3]}, "names of models"),
+        ({"profile_models": {"m": {"concurrency": 3}}}, "option 'm' has parameters, objectives"),
+        ({"model_repository": None}, "option 'model_repository' is a text"),
+        ({"model_type": "LLM"}, "is generic"),
+        ({"genai_perf_flags": {}}, "not offered"),
+        ({"triton_launch_mode": "remote"}, "is local"),
+        ({"run_config_search_mode": "slow"}, "is brute, quick or optuna"),
+        ({"client_protocol": "udp"}, "is http or grpc"),
+        ({"concurrency": "many"}, "is a number, a list"),
+        ({"concurrency": {"start": 1}}, "is a number, a list"),
+        ({"concurrency": {"stop": 4, "step": 0}}, "is a number, a list"),
+        ({"objectives": {"gpu_utilization": 1}}, "metric 'gpu_utilization' is not measured"),
+        ({"objectives": 3}, "has metrics"),
+        ({"constraints": {"perf_latency_p99": 3}}, "has min or max"),
+        ({"num_configs_per_model": "x"}, "is a whole number"),
+        ({"triton_server_flags": 3}, "has values by name"),
+        ({"profile_models": {"m": {"model_config_parameters": 3}}}, "has no fields"),
+        ({"profile_models": {"m": {"model_config_parameters": {"max_batch": 3, "x": 1}}}}, "Cannot find field"),
+    ],
+)
+def test_a_file_that_says_what_there_is_not_is_refused(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        read_plan(None, {**BASE, **options})
+
+
+def test_without_pyyaml_a_file_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(Unsupported, match=r"alipes\[tune\]"):
+        read_plan(tmp_path / "config.yaml")
+
+
+@pytest.mark.extra("tune")
+def test_a_file_is_read_and_a_command_line_goes_first(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "model_repository: models\nprofile_models:\n  - m\nconcurrency: {start: 1, stop: 3}\nbatch_sizes: 2\n"
+    )
+    plan = read_plan(file, {"concurrency": "4"})
+    assert plan.models[0].ranges["callers"] == [4]
+    assert plan.models[0].ranges["rows"] == [2]
+    for text in ("- a list", "a: [", "\x00"):
+        file.write_text(text)
+        with pytest.raises(ConfigError):
+            read_plan(file)
+    file.write_text("a: " + "x" * (1 << 20))
+    with pytest.raises(ConfigError, match="longer than the limit"):
+        read_plan(file)
