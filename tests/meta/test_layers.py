@@ -42,6 +42,7 @@ ALLOWED = {
     "monitor": {"local_ports", "client"},
     "loadtest": {"client"},
     "plots": {"monitor"},
+    "advise": {"client", "config", "tune"},
     "tune": {"client", "config", "loadtest", "plots", "serve"},
 }
 EVERYBODY = {"errors", "types", "_core", "lazily"}

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from alipes.cli.advise import advise
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
 from alipes.cli.detached import launch, status, stop
@@ -145,6 +146,7 @@ app.command("explain", short_help="What waits for a model of a running server, a
 app.command(short_help="Measure how fast a server answers.")(loadtest)
 app.command(short_help="Link perf_analyzer and other names of Triton's to alipes.")(link_names)
 app.command(short_help="Watch what running servers do.")(monitor)
+app.command(short_help="Say what limits the models of a running server.")(advise)
 app.command(short_help="Find the best configuration of a model.")(tune)
 app.command(
     context_settings={**FLAGS_FOLLOW, "help_option_names": ["-h", "--help"]},

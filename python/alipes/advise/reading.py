@@ -1,0 +1,211 @@
+"""What a server says of itself at one moment, and what happened between two."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from alipes.config.override import from_document
+from alipes.config.schema import ModelConfig
+
+if TYPE_CHECKING:
+    from alipes.client import Client
+
+__all__ = ["Flow", "Reading", "flows", "processor_share", "round_trip_ms"]
+
+_STAGES: Final = ("queue", "compute_input", "compute_infer", "compute_output")
+_PROBES: Final = 9
+_MAX_METRICS_BYTES: Final = 64 << 20
+_WAIT_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Counters of a model, over all of its versions; times in nanoseconds."""
+
+    rows: int = 0
+    executions: int = 0
+    success: tuple[int, int] = (0, 0)
+    failures: int = 0
+    stages: Mapping[str, int] = field(default_factory=dict)
+    batches: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, versions: list[dict[str, Any]]) -> Self:
+        batches: dict[int, tuple[int, int]] = {}
+        for row in (row for version in versions for row in version.get("batch_stats", [])):
+            size = int(row["batch_size"])
+            count, time_ns = batches.get(size, (0, 0))
+            parts = [row.get(stage, {}) for stage in _STAGES[1:]]
+            count += int(parts[1].get("count", 0))
+            batches[size] = count, time_ns + sum(int(part.get("ns", 0)) for part in parts)
+        stats = [version.get("inference_stats", {}) for version in versions]
+
+        def total(stage: str, what: str) -> int:
+            return sum(int(one.get(stage, {}).get(what, 0)) for one in stats)
+
+        return cls(
+            sum(int(version.get("inference_count", 0)) for version in versions),
+            sum(int(version.get("execution_count", 0)) for version in versions),
+            (total("success", "count"), total("success", "ns")),
+            total("fail", "count"),
+            {stage: total(stage, "ns") for stage in _STAGES},
+            batches,
+        )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a server said at one moment.
+
+    Attributes:
+        moment_s: When, on a clock that only goes forward.
+        counts: By model.
+    """
+
+    moment_s: float
+    counts: Mapping[str, _Counts]
+
+    @classmethod
+    def now(cls, client: Client, model: str = "") -> Self:
+        """Reads the statistics of all models that are loaded, or of one."""
+        by_model: dict[str, list[dict[str, Any]]] = {}
+        for version in client.statistics(model):
+            by_model.setdefault(str(version["name"]), []).append(version)
+        return cls(time.monotonic(), {name: _Counts.of(versions) for name, versions in by_model.items()})
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What happened to a model between two readings; times are means in milliseconds.
+
+    Attributes:
+        model: Its name.
+        config: Its configuration.
+        seconds: Between the readings.
+        requests: That were answered.
+        failures: That were not.
+        rows: That were executed.
+        executions: That is, batches.
+        mean_ms: From arrival to answer.
+        stages_ms: Of it, in the queue, gathering inputs, in the model, splitting outputs.
+        batches: By rows: how many executions there were, and their mean milliseconds.
+    """
+
+    model: str
+    config: ModelConfig
+    seconds: float
+    requests: int
+    failures: int
+    rows: int
+    executions: int
+    mean_ms: float
+    stages_ms: Mapping[str, float]
+    batches: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Rows per second."""
+        return self.rows / self.seconds
+
+    @property
+    def queue_ms(self) -> float:
+        """Mean wait."""
+        return self.stages_ms["queue"]
+
+    @property
+    def infer_ms(self) -> float:
+        """Mean time in the model."""
+        return self.stages_ms["compute_infer"]
+
+    @property
+    def tensors_ms(self) -> float:
+        """Mean time in which inputs are gathered and outputs split."""
+        return self.stages_ms["compute_input"] + self.stages_ms["compute_output"]
+
+    @property
+    def instances(self) -> int:
+        """How many there are."""
+        return max(1, sum(int(group.count) for group in self.config.instance_group))
+
+    @property
+    def mean_batch(self) -> float:
+        """Rows of an execution."""
+        return self.rows / self.executions if self.executions else 0.0
+
+    @property
+    def execution_ms(self) -> float:
+        """Mean time of an execution, which keeps an instance busy."""
+        count = sum(number for number, _ in self.batches.values())
+        if count:
+            return sum(number * mean for number, mean in self.batches.values()) / count
+        return self.infer_ms + self.tensors_ms
+
+    @property
+    def busy(self) -> float:
+        """Mean share of time in which an instance executes."""
+        return min(1.0, self.executions * self.execution_ms / 1000 / self.seconds / self.instances)
+
+    @property
+    def in_server(self) -> float:
+        """Mean number of requests that are in the server. Source: Little's law."""
+        return self.requests / self.seconds * self.mean_ms / 1000
+
+
+def flows(before: Reading, after: Reading, client: Client) -> list[Flow]:
+    """What happened to each model that was asked meanwhile; most time first."""
+    found = []
+    for model, counts in after.counts.items():
+        old = before.counts.get(model, _Counts())
+        if counts.success[0] - old.success[0] + counts.failures - old.failures > 0:
+            config = from_document(client.config(model))
+            found.append(_flow(model, config, old, counts, after.moment_s - before.moment_s))
+    return sorted(found, key=lambda flow: -flow.requests * flow.mean_ms)
+
+
+def _flow(model: str, config: ModelConfig, old: _Counts, new: _Counts, seconds: float) -> Flow:
+    requests = new.success[0] - old.success[0]
+    share = 1 / requests / 1e6 if requests else 0.0
+    batches = {}
+    for size, (count, time_ns) in new.batches.items():
+        old_count, old_ns = old.batches.get(size, (0, 0))
+        if count > old_count:
+            batches[size] = count - old_count, (time_ns - old_ns) / (count - old_count) / 1e6
+    return Flow(
+        model,
+        config,
+        seconds,
+        requests,
+        new.failures - old.failures,
+        new.rows - old.rows,
+        new.executions - old.executions,
+        (new.success[1] - old.success[1]) * share,
+        {stage: (new.stages[stage] - old.stages.get(stage, 0)) * share for stage in _STAGES},
+        batches,
+    )
+
+
+def round_trip_ms(client: Client) -> float:
+    """Median time of a call that costs the server next to nothing: network, client and server's ends of it."""
+    times = []
+    for _ in range(_PROBES):
+        begun = time.perf_counter()
+        client.is_live()
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times) * 1000
+
+
+def processor_share(metrics_url: str) -> float | None:
+    """The share of all processors that the machine uses, as its metrics say it; `None` where they do not."""
+    try:
+        with urllib.request.urlopen(metrics_url, timeout=_WAIT_S) as answer:
+            text = answer.read(_MAX_METRICS_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
+    match = re.search(r"^nv_cpu_utilization(?:\{[^}]*\})? ([0-9.eE+-]+)", text, re.MULTILINE)
+    return float(match[1]) if match else None

@@ -1,0 +1,83 @@
+"""`alipes advise`: which stage limits the models of a running server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_headers, with_scheme
+from alipes.cli.failures import UsageFailed, perform
+
+if TYPE_CHECKING:
+    from alipes.advise import Advice
+
+
+def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    model: Annotated[
+        str, typer.Argument(metavar="[MODEL]", show_default=False, help="One model; all that are asked by default.")
+    ] = "",
+    url: Url = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="How long to look.")] = 5.0,
+    metrics_url: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-url", metavar="URL", show_default=False, help="Its metrics; usually two ports above HTTP."
+        ),
+    ] = None,
+    try_change: Annotated[
+        bool, typer.Option("--try", help="Try the first change; the server goes back at the end, whatever happens.")
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="With --try: leave it where it made nothing slower.")] = False,
+    header: Header = None,
+    tls_roots: TlsRoots = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Say which stage limits the models of a running server, what to change, and what that would bring.
+
+    The server is asked for its statistics twice while its clients ask it. --try needs a server that loads by name
+    (--model-control-mode explicit).
+    """
+
+    def action() -> int:
+        from alipes.advise import advise as look
+        from alipes.client import Tls
+
+        if keep and not try_change:
+            raise UsageFailed("give --keep with --try")
+        tls = Tls(roots=tls_roots) if tls_roots else None
+        advice = look(
+            with_scheme(url or default_address(), encrypted=tls is not None),
+            model,
+            seconds=seconds,
+            metrics_url=metrics_url,
+            try_change=try_change,
+            keep=keep,
+            headers=read_headers(header),
+            tls=tls,
+        )
+        if as_json:
+            tried = str(advice.attempt) if advice.attempt is not None else None
+            print(json.dumps({"models": advice.rows(), "tried": tried}, indent=2))
+        else:
+            _print(advice, try_change=try_change)
+        return 0
+
+    return perform(action)
+
+
+def _print(advice: Advice, *, try_change: bool) -> None:
+    if not advice.findings:
+        print(f"no model was asked in {advice.seconds:g} s: look while there is traffic")
+    for finding in advice.findings:
+        print(f"{finding.model}: {finding.stage}")
+        print(f"  seen:   {finding.evidence}")
+        change = f" ({finding.change})" if finding.change is not None else ""
+        print(f"  do:     {finding.advice}{change}")
+        if finding.gain:
+            print(f"  brings: {finding.gain}")
+    if advice.attempt is not None:
+        print(f"tried: {advice.attempt}")
+    elif try_change and advice.findings:
+        print("tried: nothing, since no advice is a change of the configuration")

@@ -1,0 +1,139 @@
+"""`alipes advise` on running servers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from alipes import Client, NotReady
+from alipes.advise import advise
+from support.command import alipes
+from support.models import add_model, times
+from support.server import TIMEOUT_S, ServerProcess
+from support.traffic import Traffic
+from support.waiting import until
+
+Serve = Callable[..., ServerProcess]
+
+MODEL = """
+import time
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        time.sleep(0.01)
+        inputs = [pb_utils.get_input_tensor_by_name(one, "X").as_numpy() for one in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", 2 * rows)]) for rows in inputs]
+"""
+CONFIG = """
+backend: "python"
+max_batch_size: 1
+input { name: "X" data_type: TYPE_FP32 dims: 2 }
+output { name: "Y" data_type: TYPE_FP32 dims: 2 }
+instance_group { count: 1 kind: KIND_CPU }
+"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    folder = tmp_path / "models"
+    (folder / "slow" / "1").mkdir(parents=True)
+    (folder / "slow" / "1" / "model.py").write_text(MODEL)
+    (folder / "slow" / "config.pbtxt").write_text(CONFIG)
+    add_model(folder, "double", times())
+    return folder
+
+
+@pytest.fixture
+def server(models: Path, serve: Serve) -> ServerProcess:
+    return serve(models, "--model-control-mode=explicit", "--load-model=slow", "--load-model=double")
+
+
+@pytest.mark.parametrize("wire", ["http", "grpc"])
+def test_a_queue_in_front_of_one_process_is_found(server: ServerProcess, wire: str) -> None:
+    with Traffic(server, "slow", callers=4):
+        advice = advise(f"{wire}://{getattr(server, wire)}", seconds=1, metrics_url=f"http://{server.metrics}/metrics")
+    (finding,) = advice.findings
+    (flow,) = advice.flows
+    assert (finding.model, finding.stage) == ("slow", "queue")
+    assert flow.busy > 0.8
+    assert 2 < flow.in_server < 5
+    assert flow.mean_batch == 1
+    assert [row["model"] for row in advice.rows()] == ["slow"]
+
+
+def test_without_traffic_there_is_no_advice(server: ServerProcess) -> None:
+    done = alipes("advise", f"--url=http://{server.http}", "--seconds=0.1")
+    assert (done.code, done.out) == (0, "no model was asked in 0.1 s: look while there is traffic\n")
+
+
+@pytest.mark.slow("looks for some seconds")
+def test_a_change_is_tried_and_goes_away(server: ServerProcess) -> None:
+    with Traffic(server, "slow", callers=4) as traffic, Client(server.http) as client:
+        # No metrics there: the processors' share is unknown, and the advice is an instance.
+        words = ["advise", "slow", f"--url=http://{server.http}", "--seconds=1.5"]
+        done = alipes(*words, "--metrics-url=http://127.0.0.1:1/metrics", "--try")
+        assert client.config("slow")["instance_group"][0]["count"] == 1
+    assert (done.code, done.err) == (0, "")
+    assert "slow: queue" in done.out
+    assert "(instances 2 instead of 1)" in done.out
+    assert "tried: slow: with instances 2 instead of 1, " in done.out
+    assert done.out.rstrip().endswith("it was taken back")
+    assert traffic.failures == []
+
+
+@pytest.mark.slow("looks for some seconds")
+def test_a_change_that_helps_stays_if_wanted(server: ServerProcess) -> None:
+    with Traffic(server, "slow", callers=4), Client(server.http) as client:
+        words = ["advise", "slow", f"--url=http://{server.http}", "--seconds=1.5", "--metrics-url=http://127.0.0.1:1/m"]
+        done = alipes(*words, "--try", "--keep", "--json")
+        assert client.config("slow")["instance_group"][0]["count"] == 2
+    assert json.loads(done.out)["tried"].endswith("it stays until the server ends or the model is loaded again")
+
+
+@pytest.mark.slow("waits until the server goes back by itself")
+def test_a_server_goes_back_when_the_tool_is_killed(server: ServerProcess) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "alipes",
+        "advise",
+        "slow",
+        f"--url=http://{server.http}",
+        "--seconds=1.5",
+        "--try",
+    ]
+    with Traffic(server, "slow", callers=4), Client(server.http) as client:
+
+        def instances() -> int:
+            return int(client.config("slow")["instance_group"][0]["count"])
+
+        with subprocess.Popen([*command, "--metrics-url=http://127.0.0.1:1/m"], stdout=subprocess.DEVNULL) as tool:
+            try:
+                until(lambda: instances() == 2)
+                tool.send_signal(signal.SIGKILL)
+            finally:
+                tool.kill()
+        assert tool.wait(TIMEOUT_S) == -signal.SIGKILL
+        until(lambda: instances() == 1)
+    server.wait_for_output("no word for 10 s")
+
+
+def test_a_server_that_does_not_load_by_name_is_not_tried(models: Path, serve: Serve) -> None:
+    server = serve(models)
+    with Traffic(server, "slow", callers=4), pytest.raises(NotReady, match="not allowed"):
+        advise(f"http://{server.http}", seconds=0.5, metrics_url="http://127.0.0.1:1/m", try_change=True)
+
+
+def test_a_wrong_command_line_says_what_to_write(server: ServerProcess) -> None:
+    assert alipes("advise", "--keep").code == 2
+    gone = alipes("advise", "--url=http://127.0.0.1:1")
+    assert gone.code == 1
+    assert "alipes serve" in gone.err
