@@ -114,6 +114,7 @@ STAGES: Sequence[Stage] = (
     ),
     _extra("examples", "the folder `examples`", "--extra examples --extra notebook --group browser"),
     _extra("plots", "pictures of records and streams"),
+    _extra("tune", "searches by optuna, Model Analyzer's files, pictures of trials", "--extra tune --extra plots"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
     _extra("keras", "exports of Keras models; SavedModels and Keras files served", budget_s=600),
     _extra("openvino", "OpenVINO's models served"),
