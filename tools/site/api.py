@@ -7,7 +7,7 @@ from pathlib import Path
 
 import griffe
 
-PACKAGES = ("attached", "client", "errors", "loadtest", "monitor", "progress", "repository", "serve", "streaming")
+PACKAGES = ("advise", "attached", "client", "errors", "loadtest", "monitor", "progress", "repository", "serve", "streaming", "tune")
 # The page of names that `alipes` offers and none of the packages does.
 REST = "serve"
 
