@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_headers, with_scheme
 from alipes.cli.failures import CommandFailed, UsageFailed, perform
+from alipes.cli.loadtest_view import View
 from alipes.cli.shapes import read_shape
 
 if TYPE_CHECKING:
-    from alipes.loadtest import Level, Window
+    from alipes.loadtest import Candidate
     from alipes.loadtest.measure import Requests
     from alipes.loadtest.pace import Pace
-
-_HEADINGS: Final = ("load", "rate", "±", "p50", "p90", "p99", "p99.9", "max", "failed", "")
-_RIGHT: Final = _HEADINGS[:-1]
-_BARS: Final = "▁▂▃▄▅▆▇█"
 
 
 def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
@@ -83,6 +78,16 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
     error_budget: Annotated[
         float, typer.Option("--error-budget", min=0, max=100, metavar="PERCENT", help="Failures at which a level ends.")
     ] = 100.0,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare",
+            metavar="A B",
+            show_default=False,
+            help="Load two in turn, and say by how much they differ: addresses, models, or versions of MODEL.",
+        ),
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=4, help="Of --compare: a window of each, order swapped.")] = 10,
     header: Header = None,
     tls_roots: TlsRoots = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
@@ -95,30 +100,67 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
     def action() -> int:
         from alipes.client import Tls
-        from alipes.loadtest import Measuring, run
+        from alipes.loadtest import Measuring
 
-        paces = _paces(callers, rate, even, intervals, in_flight)
         measuring = Measuring(window, windows, within / 100, percentile, warm_up, count, threads, error_budget / 100)
-        view = _View(as_json)
         tls = Tls(roots=tls_roots) if tls_roots else None
-        report = run(
-            _requests(model, version, batch, shape, zero, path, body, content_type),
-            paces,
-            address=with_scheme(url or default_address(), encrypted=tls is not None),
-            measuring=measuring,
-            headers=read_headers(header),
-            tls=tls,
-            each_window=view.window,
-        )
-        view.end(report.levels)
-        if as_json:
-            print(json.dumps(report.to_dict(), indent=2))
-        answers = sum(level.result.answers for level in report.levels)
-        if not answers:
-            raise CommandFailed("look at the failures above", "no request was answered")
-        return 0
+        options = {"measuring": measuring, "headers": read_headers(header), "tls": tls}
+        paces = _paces(callers, rate, even, intervals, in_flight)
+        address = with_scheme(url or default_address(), encrypted=tls is not None)
+
+        def requests(model: str, version: str = version) -> Requests:
+            return _requests(model, version, batch, shape, zero, path, body, content_type)
+
+        if compare is None:
+            return _measure(requests(model), paces, address, as_json, options)
+        if len(paces) > 1 or count is not None:
+            raise UsageFailed("give --compare one level of load, and no --count")
+        candidates = [_candidate(word, model, address, requests, tls is not None) for word in compare]
+        return _compare(candidates, paces[0], rounds, as_json, options)
 
     return perform(action)
+
+
+def _measure(requests: Requests, paces: Sequence[Pace], address: str, as_json: bool, options: Mapping[str, Any]) -> int:
+    from alipes.loadtest import run
+
+    view = View(as_json)
+    report = run(requests, paces, address=address, each_window=view.window, **options)
+    view.levels(report.levels)
+    if as_json:
+        print(json.dumps(report.to_dict(), indent=2))
+    if not any(level.result.answers for level in report.levels):
+        raise CommandFailed("look at the failures above", "no request was answered")
+    return 0
+
+
+def _compare(
+    candidates: Sequence[Candidate], pace: Pace, rounds: int, as_json: bool, options: Mapping[str, Any]
+) -> int:
+    from alipes.loadtest import compare
+
+    view = View(as_json)
+    first, second = candidates
+    comparison = compare(first, second, pace, rounds=rounds, each_round=view.round, **options)
+    view.comparison(comparison)
+    if as_json:
+        print(json.dumps(comparison.to_dict(), indent=2))
+    if not all(level.result.answers for level in comparison.levels):
+        raise CommandFailed("look at the failures above", "a side answered no request")
+    return 0
+
+
+def _candidate(word: str, model: str, address: str, requests: Callable[..., Requests], encrypted: bool) -> Candidate:
+    """An address, a version of the model, or a model."""
+    from alipes.loadtest import Candidate
+
+    if ":" in word:
+        return Candidate(word, with_scheme(word, encrypted=encrypted), requests(model))
+    if model and word.isdecimal():
+        return Candidate(f"version {word}", address, requests(model, word))
+    if model:
+        raise UsageFailed(f"give --compare two addresses, or versions of {model}; leave MODEL out to compare models")
+    return Candidate(word, address, requests(word))
 
 
 def _paces(callers: str | None, rate: str | None, even: bool, intervals: Path | None, in_flight: int) -> Sequence[Pace]:
@@ -168,53 +210,3 @@ def _requests(  # noqa: PLR0913, PLR0917  # what the options say
     if not model:
         raise UsageFailed("name a model, or give --path and --body")
     return ModelRequests(model, version, batch, dict(map(read_shape, shape or ())), "zero" if zero else "random")
-
-
-class _View:
-    """What is seen while it runs: one line that moves, then one line for each level."""
-
-    def __init__(self, silent: bool) -> None:
-        self._moves = sys.stderr.isatty() and not silent
-        self._silent = silent
-
-    def window(self, pace: Pace, windows: Sequence[Window]) -> None:
-        """The level so far, on a terminal."""
-        if self._moves:
-            last = windows[-1]
-            line = (
-                f"{pace}: {last.rate:,.0f}/s {sparkline([one.rate for one in windows])}  "
-                f"p99 {last.latencies.percentile_ms(99):.3g} ms "
-                f"{sparkline([one.latencies.percentile_ms(99) for one in windows])}"
-            )
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
-
-    def end(self, levels: Sequence[Level]) -> None:
-        """The table, and what has to be known of it."""
-        if self._moves:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        if self._silent:
-            return
-        from alipes.cli.columns import print_columns
-
-        print_columns(_HEADINGS, [_row(level) for level in levels], right=_RIGHT)
-        for level in levels:
-            for note in level.notes():
-                print(f"{level.pace}: {note}")
-
-
-def _row(level: Level) -> tuple[str, ...]:
-    result, rate = level.result, level.rate
-    cells = [f"{result.latencies.percentile_ms(percent):.3g} ms" for percent in (50, 90, 99, 99.9)]
-    share = "" if math.isnan(rate.share) else f"{rate.share:.1%}"
-    state = "" if level.is_settled or len(level.windows) == 1 else "not settled"
-    return (
-        str(level.pace), f"{result.rate:,.0f}/s", share, *cells, f"{result.latencies.max_ms:.3g} ms",
-        f"{result.failed:,}" if result.failed else "", state,
-    )  # fmt: skip
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """The last values as bars between nothing and their largest."""
-    shown = [value for value in values if not math.isnan(value)][-20:]
-    top = max(shown, default=0) or 1
-    return "".join(_BARS[min(int(value / top * len(_BARS)), len(_BARS) - 1)] for value in shown)

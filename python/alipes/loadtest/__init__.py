@@ -7,21 +7,26 @@ from typing import TYPE_CHECKING
 from alipes.lazily import lazily
 
 if TYPE_CHECKING:
+    from alipes.loadtest.compare import compare
+    from alipes.loadtest.comparison import Candidate, Comparison
     from alipes.loadtest.histogram import Histogram
     from alipes.loadtest.inputs import ModelRequests, Posts
     from alipes.loadtest.level import Level
     from alipes.loadtest.measure import Measuring, Report, run
     from alipes.loadtest.pace import Closed, Open
+    from alipes.loadtest.ratio import Ratio
     from alipes.loadtest.spread import Interval
     from alipes.loadtest.window import Window
 
 __all__ = [
-    "Closed", "Histogram", "Interval", "Level", "Measuring", "ModelRequests", "Open", "Posts", "Report", "Window",
-    "run",
+    "Candidate", "Closed", "Comparison", "Histogram", "Interval", "Level", "Measuring", "ModelRequests", "Open",
+    "Posts", "Ratio", "Report", "Window", "compare", "run",
 ]  # fmt: skip
 
 _HOMES = {
+    "Candidate": "alipes.loadtest.comparison",
     "Closed": "alipes.loadtest.pace",
+    "Comparison": "alipes.loadtest.comparison",
     "Histogram": "alipes.loadtest.histogram",
     "Interval": "alipes.loadtest.spread",
     "Level": "alipes.loadtest.level",
@@ -29,8 +34,10 @@ _HOMES = {
     "ModelRequests": "alipes.loadtest.inputs",
     "Open": "alipes.loadtest.pace",
     "Posts": "alipes.loadtest.inputs",
+    "Ratio": "alipes.loadtest.ratio",
     "Report": "alipes.loadtest.measure",
     "Window": "alipes.loadtest.window",
+    "compare": "alipes.loadtest.compare",
     "run": "alipes.loadtest.measure",
 }
 

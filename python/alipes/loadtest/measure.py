@@ -18,7 +18,7 @@ from alipes.loadtest.pace import Closed, Pace
 from alipes.loadtest.spread import is_settled
 from alipes.loadtest.window import Window
 
-__all__ = ["Measuring", "Report", "Requests", "run"]
+__all__ = ["Measuring", "Report", "Requests", "prepare", "run", "running"]
 
 _GRACE_S: Final = 2.0
 """Longest wait for requests that are under way when a level ends."""
@@ -120,6 +120,21 @@ def run(  # noqa: PLR0913  # what a load is, by name
         ConfigError: If the requests cannot be made.
         AlipesError: If the server is not there, or does not know the model.
     """
+    prepared = prepare(requests, address, headers, tls)
+    levels = [paces] if not isinstance(paces, Sequence) else paces
+    how = measuring or Measuring()
+    return Report(str(Endpoint.parse(address, tls)), [_level(prepared, pace, how, each_window) for pace in levels])
+
+
+def prepare(
+    requests: Requests | str, address: str, headers: Mapping[str, str] | None = None, tls: Tls | None = None
+) -> LoadTestRequests:
+    """The requests as they travel to a server.
+
+    Raises:
+        ConfigError: If they cannot be made.
+        AlipesError: If the server is not there, or does not know the model.
+    """
     source = ModelRequests(requests) if isinstance(requests, str) else requests
     endpoint = Endpoint.parse(address, tls)
     names = dict(headers or {})
@@ -127,9 +142,7 @@ def run(  # noqa: PLR0913  # what a load is, by name
         security = endpoint.tls.read() if endpoint.tls is not None else None
         prepared = LoadTestRequests(endpoint.address, endpoint.wire, headers=list(names.items()), tls=security)
         source.fill(prepared, client)
-    levels = [paces] if not isinstance(paces, Sequence) else paces
-    how = measuring or Measuring()
-    return Report(str(endpoint), [_level(prepared, pace, how, each_window) for pace in levels])
+    return prepared
 
 
 def _level(
@@ -140,7 +153,7 @@ def _level(
 ) -> Level:
     windows: list[Window] = []
     used, settled = 0, False
-    with _running(requests, pace, measuring) as engine:
+    with running(requests, pace, measuring) as engine:
         for window in _windows(engine, measuring):
             windows.append(window)
             each_window(pace, windows)
@@ -152,7 +165,8 @@ def _level(
 
 
 @contextmanager
-def _running(requests: LoadTestRequests, pace: Pace, measuring: Measuring) -> Iterator[LoadTestEngine]:
+def running(requests: LoadTestRequests, pace: Pace, measuring: Measuring) -> Iterator[LoadTestEngine]:
+    """A load that runs as long as the block."""
     engine = LoadTestEngine(requests, **pace.engine_options(), threads=measuring.threads, count=measuring.count)
     try:
         yield engine

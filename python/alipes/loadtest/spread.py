@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-__all__ = ["Interval", "is_settled"]
+__all__ = ["Interval", "is_settled", "t_95"]
 
 _T_95: Final = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
@@ -31,15 +31,18 @@ class Interval:
         mean = statistics.fmean(values)
         if len(values) < 2:
             return cls(mean, math.nan, math.nan)
-        freedom = len(values) - 1
-        t = _T_95[freedom - 1] if freedom <= len(_T_95) else 1.96 + 2.4 / freedom
-        half = t * statistics.stdev(values) / math.sqrt(len(values))
+        half = t_95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
         return cls(mean, mean - half, mean + half)
 
     @property
     def share(self) -> float:
         """Half its width as a share of the mean; NaN where there are no bounds."""
         return (self.high - self.low) / 2 / self.mean if self.mean else math.nan
+
+
+def t_95(freedom: int) -> float:
+    """Student's t for 95 %, two sides, for so many degrees of freedom, of which there is one at least."""
+    return _T_95[freedom - 1] if freedom <= len(_T_95) else 1.96 + 2.4 / freedom
 
 
 def is_settled(values: Sequence[float], within: float) -> bool:

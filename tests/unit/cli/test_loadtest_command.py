@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from alipes.cli.app import run
-from alipes.cli.loadtest import sparkline
+from alipes.cli.loadtest_view import sparkline
 
 
 def test_a_sparkline_has_a_bar_for_each_of_the_last_values() -> None:
@@ -25,6 +25,8 @@ def test_a_sparkline_has_a_bar_for_each_of_the_last_values() -> None:
         (["m", "--shape=x"], "write --shape INPUT:D,D"),
         (["m", "--shape=x:a"], "write --shape INPUT:D,D"),
         (["--path=/x"], "give --path with --body"),
+        (["m", "--compare", "1", "2", "--callers=1,2"], "one level of load"),
+        (["m", "--compare", "a", "b"], "leave MODEL out"),
     ],
 )
 def test_a_wrong_option_says_what_to_write(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
