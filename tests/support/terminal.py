@@ -28,11 +28,13 @@ _DECIDED_HERE = {"ALIPES_PROGRESS", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR
 class TerminalScript:
     """A running script: its error output is a terminal of its own, what it prints goes to a file."""
 
-    def __init__(self, code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, code: str, *arguments: str, environment: Mapping[str, str] | None = None, columns: int = _COLUMNS
+    ) -> None:
         """Starts it."""
         self.shown = b""
         self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, columns, 0, 0))
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the script
         settings = {name: text for name, text in os.environ.items() if name not in _DECIDED_HERE}
         try:

@@ -19,7 +19,7 @@ from alipes.errors import (
     Unauthenticated,
 )
 
-__all__ = ["NOT_RUNNING", "CommandFailed", "UsageFailed", "abridged", "perform"]
+__all__ = ["INTERRUPTED", "NOT_RUNNING", "CommandFailed", "UsageFailed", "abridged", "perform"]
 
 NOT_RUNNING: Final = "start a server with `alipes serve REPOSITORY`, or name one with --url"
 """What to do where nobody answers."""
@@ -31,7 +31,7 @@ _COLUMNS: Final = 80
 _LINES: Final = 4
 _WRAPPER: Final = textwrap.TextWrapper(_COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
-_INTERRUPTED: Final = 130
+INTERRUPTED: Final = 130
 """128 and the number of SIGINT, as shells count."""
 
 
@@ -70,7 +70,7 @@ def perform(action: Callable[[], int]) -> int:
         code = action()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:  # `alipes stats | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_headers, with_scheme
-from alipes.cli.failures import CommandFailed, UsageFailed, perform
+from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.loadtest_view import View
-from alipes.cli.shapes import read_shape
+from alipes.cli.loadtest_words import candidate, check_of, paces_of, requests_of
 
 if TYPE_CHECKING:
-    from alipes.loadtest import Candidate
+    from alipes.loadtest import Candidate, Comparison, Report
     from alipes.loadtest.measure import Requests
     from alipes.loadtest.pace import Pace
+
+_SAVE: Final = ("--save", "--csv", "--parquet", "--html", "--png", "--svg")
+"""One option by several names: the file's name says the format."""
 
 
 def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
@@ -54,6 +57,21 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         typer.Option("--shape", metavar="INPUT:D,D", help="Sizes that the model leaves open; any number."),
     ] = None,
     zero: Annotated[bool, typer.Option("--zero", help="Send zeros instead of random values.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="FILE", show_default=False, help="Arrays by input (np.savez), sent in turn by axis 0."
+        ),
+    ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="first|FILE",
+            show_default=False,
+            help="Check samples of the answers: equal requests get equal answers, or arrays by output (np.savez).",
+        ),
+    ] = None,
     path: Annotated[
         str | None,
         typer.Option("--path", metavar="PATH", show_default=False, help="Post --body there, whatever serves it."),
@@ -74,6 +92,9 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         typer.Option("--percentile", min=1, max=100, help="The latency that has to settle; the mean by default."),
     ] = None,
     count: Annotated[int | None, typer.Option("--count", min=1, help="Send so many requests, in one window.")] = None,
+    silence: Annotated[
+        float, typer.Option("--silence", min=0.01, help="Of --count: seconds without an answer that end the level.")
+    ] = 30.0,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that send.")] = 1,
     error_budget: Annotated[
         float, typer.Option("--error-budget", min=0, max=100, metavar="PERCENT", help="Failures at which a level ends.")
@@ -90,6 +111,15 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
     rounds: Annotated[int, typer.Option("--rounds", min=4, help="Of --compare: a window of each, order swapped.")] = 10,
     header: Header = None,
     tls_roots: TlsRoots = None,
+    save: Annotated[
+        list[Path] | None,
+        typer.Option(
+            *_SAVE,
+            metavar="FILE",
+            show_default=False,
+            help="Write the results there, in the format that the name ends in; any number.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> int:
     """Measure how fast a server answers: a closed loop of callers, or an open loop at a rate.
@@ -101,112 +131,71 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
     def action() -> int:
         from alipes.client import Tls
         from alipes.loadtest import Measuring
+        from alipes.loadtest.save import check_path
 
-        measuring = Measuring(window, windows, within / 100, percentile, warm_up, count, threads, error_budget / 100)
+        checked = check_of(check) if check is not None else None
+        measuring = Measuring(
+            window, windows, within / 100, percentile, warm_up, count, threads, error_budget / 100, checked, silence
+        )
         tls = Tls(roots=tls_roots) if tls_roots else None
         options = {"measuring": measuring, "headers": read_headers(header), "tls": tls}
-        paces = _paces(callers, rate, even, intervals, in_flight)
+        files = [check_path(file) for file in save or ()]
+        paces = paces_of(callers, rate, even, intervals, in_flight)
         address = with_scheme(url or default_address(), encrypted=tls is not None)
+        view = View(as_json)
 
         def requests(model: str, version: str = version) -> Requests:
-            return _requests(model, version, batch, shape, zero, path, body, content_type)
+            return requests_of(model, version, batch, shape, zero, path, body, content_type, data)
 
         if compare is None:
-            return _measure(requests(model), paces, address, as_json, options)
+            sent = requests(model)
+            return _end(
+                lambda: _measure(sent, paces, address, view, options), f"Load test of {model or path}", files, view
+            )
         if len(paces) > 1 or count is not None:
             raise UsageFailed("give --compare one level of load, and no --count")
-        candidates = [_candidate(word, model, address, requests, tls is not None) for word in compare]
-        return _compare(candidates, paces[0], rounds, as_json, options)
+        sides = [candidate(word, model, address, requests, tls is not None) for word in compare]
+        title = f"Comparison of {' and '.join(one.name for one in sides)}"
+        return _end(lambda: _compare(sides, paces[0], rounds, view, options), title, files, view)
 
     return perform(action)
 
 
-def _measure(requests: Requests, paces: Sequence[Pace], address: str, as_json: bool, options: Mapping[str, Any]) -> int:
+def _measure(requests: Requests, paces: Sequence[Pace], address: str, view: View, options: Mapping[str, Any]) -> Report:
     from alipes.loadtest import run
 
-    view = View(as_json)
-    report = run(requests, paces, address=address, each_window=view.window, **options)
-    view.levels(report.levels)
-    if as_json:
-        print(json.dumps(report.to_dict(), indent=2))
-    if not any(level.result.answers for level in report.levels):
-        raise CommandFailed("look at the failures above", "no request was answered")
-    return 0
+    return run(requests, paces, address=address, each_window=view.window, **options)
 
 
-def _compare(
-    candidates: Sequence[Candidate], pace: Pace, rounds: int, as_json: bool, options: Mapping[str, Any]
-) -> int:
+def _compare(sides: Sequence[Candidate], pace: Pace, rounds: int, view: View, options: Mapping[str, Any]) -> Comparison:
     from alipes.loadtest import compare
 
-    view = View(as_json)
-    first, second = candidates
-    comparison = compare(first, second, pace, rounds=rounds, each_round=view.round, **options)
-    view.comparison(comparison)
-    if as_json:
-        print(json.dumps(comparison.to_dict(), indent=2))
-    if not all(level.result.answers for level in comparison.levels):
-        raise CommandFailed("look at the failures above", "a side answered no request")
-    return 0
+    first, second = sides
+    return compare(first, second, pace, rounds=rounds, each_round=view.round, **options)
 
 
-def _candidate(word: str, model: str, address: str, requests: Callable[..., Requests], encrypted: bool) -> Candidate:
-    """An address, a version of the model, or a model."""
-    from alipes.loadtest import Candidate
+def _end(work: Callable[[], Report | Comparison], title: str, files: Sequence[Path], view: View) -> int:
+    """Does the work, and shows and writes what it showed, also where somebody ended it."""
+    from alipes.loadtest import Comparison, Interrupted
 
-    if ":" in word:
-        return Candidate(word, with_scheme(word, encrypted=encrypted), requests(model))
-    if model and word.isdecimal():
-        return Candidate(f"version {word}", address, requests(model, word))
-    if model:
-        raise UsageFailed(f"give --compare two addresses, or versions of {model}; leave MODEL out to compare models")
-    return Candidate(word, address, requests(word))
-
-
-def _paces(callers: str | None, rate: str | None, even: bool, intervals: Path | None, in_flight: int) -> Sequence[Pace]:
-    from alipes.loadtest import Closed, Open
-
-    if sum(option is not None for option in (callers, rate, intervals)) > 1:
-        raise UsageFailed("give one of --callers, --rate and --intervals")
-    if intervals is not None:
-        return [Open.replayed(intervals)]
-    if rate is not None:
-        return [
-            Open(Open.at(value).pieces, seed=None if even else 0, in_flight=in_flight)
-            for value in _numbers("--rate", rate)
-        ]
-    return [Closed(int(value)) for value in _numbers("--callers", callers or "1")]
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    """`1,8,64` or `START:END:STEP`."""
-    from alipes.loadtest.pace import spread
-
+    interrupted = False
     try:
-        if ":" in text:
-            first, last, *step = (float(part) for part in text.split(":"))
-            return list(spread(first, last, *(step or [1.0])))
-        return [float(part) for part in text.split(",")]
-    except (TypeError, ValueError) as error:
-        raise UsageFailed(f"write {option} as numbers with commas between, or START:END:STEP, not {text!r}") from error
-
-
-def _requests(  # noqa: PLR0913, PLR0917  # what the options say
-    model: str,
-    version: str,
-    batch: int,
-    shape: Sequence[str] | None,
-    zero: bool,
-    path: str | None,
-    body: Sequence[Path] | None,
-    content_type: str,
-) -> Requests:
-    from alipes.loadtest import ModelRequests, Posts
-
-    if path is not None:
-        if model or not body:
-            raise UsageFailed("give --path with --body, and without a model")
-        return Posts(path, [one.read_bytes() for one in body], content_type)
-    if not model:
-        raise UsageFailed("name a model, or give --path and --body")
-    return ModelRequests(model, version, batch, dict(map(read_shape, shape or ())), "zero" if zero else "random")
+        result = work()
+    except Interrupted as error:
+        result, interrupted = error.result, True
+    finally:
+        view.clear()
+    levels = [level for level in result.levels if level.windows]
+    if levels or not interrupted:
+        view.show(result)
+        for file in files:
+            result.save(file, title)
+    if interrupted:
+        print("interrupted" if levels else "interrupted before anything was measured", file=sys.stderr)
+        return INTERRUPTED
+    # Of two, both have to answer; of several levels, one.
+    if not levels or not (all if isinstance(result, Comparison) else any)(level.result.answers for level in levels):
+        raise CommandFailed("look at the notes above", "no request was answered")
+    if any(level.wrong for level in levels):
+        raise CommandFailed("look at the notes above", "answers are wrong")
+    return 0

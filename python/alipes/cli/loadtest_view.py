@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
-import shutil
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from alipes.loadtest import Comparison, Level, Ratio, Window
+    from alipes.loadtest import Comparison, Level, Report, Window
     from alipes.loadtest.pace import Pace
 
 __all__ = ["View", "sparkline"]
 
-_HEADINGS: Final = ("load", "rate", "±", "p50", "p90", "p99", "p99.9", "max", "failed", "")
 _BARS: Final = "▁▂▃▄▅▆▇█"
+_MAX_BARS: Final = 20
+_COLUMNS: Final = 80
+"""Of a terminal that does not say."""
 _CLEAR: Final = "\r\x1b[K"
 
 
@@ -23,93 +26,79 @@ class View:
     """What is seen of a load test.
 
     Args:
-        silent: Whether only a program reads it.
+        as_json: Whether a program reads it.
     """
 
-    def __init__(self, silent: bool) -> None:
+    def __init__(self, as_json: bool) -> None:
         """Nothing is shown yet."""
-        self._moves = sys.stderr.isatty() and not silent
-        self._silent = silent
+        self._moves = sys.stderr.isatty() and not as_json
+        self._as_json = as_json
 
     def window(self, pace: Pace, windows: Sequence[Window]) -> None:
         """The level so far, on a terminal."""
-        last = windows[-1]
+        tails = [one.latencies.percentile_ms(99) for one in windows]
         self._move(
-            f"{pace}: {last.rate:,.0f}/s {sparkline([one.rate for one in windows])}  "
-            f"p99 {last.latencies.percentile_ms(99):.3g} ms "
-            f"{sparkline([one.latencies.percentile_ms(99) for one in windows])}"
+            str(pace),
+            (f"{windows[-1].rate:,.0f}/s", [one.rate for one in windows]),
+            (f"p99 {tails[-1]:.3g} ms", tails),
         )
 
     def round(self, comparison: Comparison) -> None:
         """The comparison so far, on a terminal."""
-        rates = [f"{one[-1].rate:,.0f}/s {sparkline([each.rate for each in one])}" for one in comparison.windows]
-        self._move(f"round {comparison.rounds}: {'  '.join(rates)}")
+        rates = [[window.rate for window in one] for one in comparison.windows]
+        self._move(f"round {comparison.rounds}", *((f"{one[-1]:,.0f}/s", one) for one in rates))
 
     def clear(self) -> None:
         """Takes the moving line away."""
         if self._moves:
             print(_CLEAR, end="", file=sys.stderr, flush=True)
 
-    def levels(self, levels: Sequence[Level]) -> None:
-        """The table, and what has to be known of it."""
-        self.clear()
-        if self._silent or not levels:
-            return
-        from alipes.cli.columns import print_columns
+    def show(self, result: Report | Comparison) -> None:
+        """All that was measured."""
+        from alipes.loadtest import Report
 
-        print_columns(_HEADINGS, [_row(level) for level in levels], right=_HEADINGS[:-1])
+        self.clear()
+        if self._as_json:
+            print(json.dumps(result.to_dict(), indent=2, allow_nan=False))
+        elif isinstance(result, Report):
+            self._levels(result.levels)
+        else:
+            self._comparison(result)
+
+    def _levels(self, levels: Sequence[Level]) -> None:
+        """The table, and what has to be known of it."""
+        from alipes.cli.columns import print_columns
+        from alipes.loadtest.cells import HEADINGS, level_row
+
+        print_columns(HEADINGS, [level_row(level) for level in levels], right=HEADINGS[:-1])
         for level in levels:
             for note in level.notes():
                 print(f"{level.pace}: {note}")
 
-    def comparison(self, comparison: Comparison) -> None:
+    def _comparison(self, comparison: Comparison) -> None:
         """Both sides, their ratios, and the conclusions."""
-        self.clear()
-        if self._silent:
-            return
         from alipes.cli.columns import print_columns
+        from alipes.loadtest.cells import comparison_headings, comparison_rows
 
-        names = [one.name for one in comparison.candidates]
-        headings = ("", *names, "ratio", "95 % interval")
-        print_columns(headings, list(_ratios(comparison)), right=headings[1:])
+        headings = comparison_headings(comparison)
+        print_columns(headings, comparison_rows(comparison), right=headings[1:])
         print()
         for sentence in comparison.conclusions():
             print(f"{sentence}.")
 
-    def _move(self, line: str) -> None:
-        if self._moves:
-            width = shutil.get_terminal_size().columns
-            print(f"{_CLEAR}{line[: width - 1]}", end="", file=sys.stderr, flush=True)
+    def _move(self, name: str, *curves: tuple[str, Sequence[float]]) -> None:
+        """Shows curves behind their last values, in one line of the terminal, however narrow it is."""
+        if not self._moves:
+            return
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
+        words = len(name) + sum(len(text) + 3 for text, _ in curves)
+        bars = min(max((width - 1 - words) // len(curves), 1), _MAX_BARS)
+        line = f"{name}: " + "  ".join(f"{text} {sparkline(values, bars)}" for text, values in curves)
+        print(f"{_CLEAR}{line[: width - 1]}", end="", file=sys.stderr, flush=True)
 
 
-def sparkline(values: Sequence[float]) -> str:
-    """The last values as bars between nothing and their largest."""
-    shown = [value for value in values if not math.isnan(value)][-20:]
+def sparkline(values: Sequence[float], most: int = _MAX_BARS) -> str:
+    """The last values as bars between nothing and their largest, so many at most."""
+    shown = [value for value in values if not math.isnan(value)][-most:]
     top = max(shown, default=0) or 1
     return "".join(_BARS[min(int(value / top * len(_BARS)), len(_BARS) - 1)] for value in shown)
-
-
-def _row(level: Level) -> tuple[str, ...]:
-    result, rate = level.result, level.rate
-    cells = [f"{result.latencies.percentile_ms(percent):.3g} ms" for percent in (50, 90, 99, 99.9)]
-    share = "" if math.isnan(rate.share) else f"{rate.share:.1%}"
-    state = "" if level.is_settled or len(level.windows) == 1 else "not settled"
-    return (
-        str(level.pace), f"{result.rate:,.0f}/s", share, *cells, f"{result.latencies.max_ms:.3g} ms",
-        f"{result.failed:,}" if result.failed else "", state,
-    )  # fmt: skip
-
-
-def _ratios(comparison: Comparison) -> Sequence[tuple[str, ...]]:
-    from alipes.loadtest.comparison import PERCENTILES
-
-    results = [level.result for level in comparison.levels]
-    rows = [("rate", *(f"{result.rate:,.0f}/s" for result in results), *_bounds(comparison.rate))]
-    for percent in PERCENTILES:
-        times = (f"{result.latencies.percentile_ms(percent):.3g} ms" for result in results)
-        rows.append((f"p{percent:g}", *times, *_bounds(comparison.latency(percent))))
-    return rows
-
-
-def _bounds(ratio: Ratio) -> tuple[str, str]:
-    return (f"{ratio.value:.3f}", f"{ratio.low:.3f} to {ratio.high:.3f}") if ratio.is_known else ("", "")

@@ -7,27 +7,32 @@ from typing import TYPE_CHECKING
 from alipes.lazily import lazily
 
 if TYPE_CHECKING:
+    from alipes.loadtest.check import Check
     from alipes.loadtest.compare import compare
     from alipes.loadtest.comparison import Candidate, Comparison
     from alipes.loadtest.histogram import Histogram
     from alipes.loadtest.inputs import ModelRequests, Posts
+    from alipes.loadtest.interrupted import Interrupted
     from alipes.loadtest.level import Level
-    from alipes.loadtest.measure import Measuring, Report, run
+    from alipes.loadtest.measure import Measuring, run
     from alipes.loadtest.pace import Closed, Open
     from alipes.loadtest.ratio import Ratio
+    from alipes.loadtest.report import Report
     from alipes.loadtest.spread import Interval
     from alipes.loadtest.window import Window
 
 __all__ = [
-    "Candidate", "Closed", "Comparison", "Histogram", "Interval", "Level", "Measuring", "ModelRequests", "Open",
-    "Posts", "Ratio", "Report", "Window", "compare", "run",
+    "Candidate", "Check", "Closed", "Comparison", "Histogram", "Interrupted", "Interval", "Level", "Measuring",
+    "ModelRequests", "Open", "Posts", "Ratio", "Report", "Window", "compare", "run",
 ]  # fmt: skip
 
 _HOMES = {
     "Candidate": "alipes.loadtest.comparison",
+    "Check": "alipes.loadtest.check",
     "Closed": "alipes.loadtest.pace",
     "Comparison": "alipes.loadtest.comparison",
     "Histogram": "alipes.loadtest.histogram",
+    "Interrupted": "alipes.loadtest.interrupted",
     "Interval": "alipes.loadtest.spread",
     "Level": "alipes.loadtest.level",
     "Measuring": "alipes.loadtest.measure",
@@ -35,7 +40,7 @@ _HOMES = {
     "Open": "alipes.loadtest.pace",
     "Posts": "alipes.loadtest.inputs",
     "Ratio": "alipes.loadtest.ratio",
-    "Report": "alipes.loadtest.measure",
+    "Report": "alipes.loadtest.report",
     "Window": "alipes.loadtest.window",
     "compare": "alipes.loadtest.compare",
     "run": "alipes.loadtest.measure",

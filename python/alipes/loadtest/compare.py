@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from alipes._core import LoadTestRequests
 from alipes.client import Tls
+from alipes.client.endpoint import Endpoint
 from alipes.errors import ConfigError
+from alipes.loadtest.check import Checker
 from alipes.loadtest.comparison import Candidate, Comparison
-from alipes.loadtest.measure import Measuring, prepare, running
+from alipes.loadtest.interrupted import Interrupted
+from alipes.loadtest.measure import Measuring, prepare, read_window, running
 from alipes.loadtest.pace import Closed, Open, Pace
 from alipes.loadtest.ratio import MIN_ROUNDS
 from alipes.loadtest.window import Window
@@ -24,6 +27,7 @@ _ONE_CALLER = Closed(1)
 class _Side:
     requests: LoadTestRequests
     windows: list[Window]
+    checker: Checker | None
 
 
 def compare(  # noqa: PLR0913  # what a comparison is, by name
@@ -55,21 +59,37 @@ def compare(  # noqa: PLR0913  # what a comparison is, by name
     Raises:
         ConfigError: If there are too few rounds, or the requests cannot be made.
         AlipesError: If a server is not there, or does not know the model.
+        Interrupted: After Ctrl-C, with what was measured until then.
     """
     if rounds < MIN_ROUNDS:
         raise ConfigError(f"rounds is {rounds}: at least {MIN_ROUNDS} are needed to see a spread", key="rounds")
     how = measuring or Measuring()
     candidates = (first, second)
-    sides = [_Side(prepare(one.requests, one.address, headers, tls), []) for one in candidates]
+    sides = [
+        _Side(
+            prepare(one.requests, one.address, headers, tls),
+            [],
+            Checker(how.check, Endpoint.parse(one.address, tls).wire) if how.check is not None else None,
+        )
+        for one in candidates
+    ]
     comparison = Comparison(candidates, pace, (sides[0].windows, sides[1].windows), how.threads)
-    for number in range(rounds):
-        shaped = _of_round(pace, number)
-        for side in sides if number % 2 == 0 else reversed(sides):
-            side.windows.append(_window(side.requests, shaped, how))
-        each_round(comparison)
-        if any(side.windows[-1].failed > how.error_budget * _sent(side.windows[-1]) for side in sides):
-            break
+    try:
+        for number in range(rounds):
+            _round(sides, pace, number, how)
+            each_round(comparison)
+            if any(side.windows[-1].failed > how.error_budget * _sent(side.windows[-1]) for side in sides):
+                break
+    except KeyboardInterrupt:
+        raise Interrupted(comparison) from None
     return comparison
+
+
+def _round(sides: Sequence[_Side], pace: Pace, number: int, measuring: Measuring) -> None:
+    """A window of each; the order is swapped from round to round."""
+    shaped = _of_round(pace, number)
+    for side in sides if number % 2 == 0 else reversed(sides):
+        side.windows.append(_window(side, shaped, measuring))
 
 
 def _of_round(pace: Pace, number: int) -> Pace:
@@ -78,14 +98,13 @@ def _of_round(pace: Pace, number: int) -> Pace:
     return pace
 
 
-def _window(requests: LoadTestRequests, pace: Pace, measuring: Measuring) -> Window:
-    with running(requests, pace, measuring) as engine:
+def _window(side: _Side, pace: Pace, measuring: Measuring) -> Window:
+    with running(side.requests, pace, measuring) as engine:
         engine.wait(measuring.warm_up_s)
         engine.cut()
         begun = time.perf_counter()
         engine.wait(measuring.window_s)
-        record, end = engine.cut(), time.perf_counter()
-    return Window.read(record, end - begun)
+        return read_window(engine, begun, side.checker)
 
 
 def _sent(window: Window) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.loadtest.level import Level
 from alipes.loadtest.pace import Closed, Pace
 from alipes.loadtest.ratio import Ratio
+from alipes.loadtest.tables import frame, without_nan
 from alipes.loadtest.window import Window
 
 if TYPE_CHECKING:
@@ -20,8 +23,6 @@ PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9)
 """Latencies that are compared."""
 _MIN_BEYOND: Final = 5
 """Answers of a window beyond a percentile, below which the percentile is left to chance."""
-_ORDER_MATTERS: Final = 0.05
-"""Share by which being second changes a rate, from which it is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,14 @@ class Comparison:
         pace: The load.
         windows: Of each candidate, one for each round.
         threads: Threads that sent.
+        begun: When the first round began.
     """
 
     candidates: tuple[Candidate, Candidate]
     pace: Pace
     windows: tuple[Sequence[Window], Sequence[Window]]
     threads: int = 1
+    begun: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def rounds(self) -> int:
@@ -81,6 +84,11 @@ class Comparison:
         return self._ratio([[window.latencies.percentile_ms(percent) for window in one] for one in self.windows])
 
     @property
+    def ratios(self) -> dict[str, Ratio]:
+        """All that are compared, by the names that they have in tables."""
+        return {"rate": self.rate} | {f"p{percent:g}_ms": self.latency(percent) for percent in PERCENTILES}
+
+    @property
     def fewest_answers(self) -> int:
         """Answers of the window that had the fewest."""
         return min((window.answers for one in self.windows for window in one), default=0)
@@ -99,21 +107,97 @@ class Comparison:
                 sentences.append(self._why_unknown(percent))
         return sentences + self._reservations()
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for the rate, and one for each percentile, with both sides and their ratio.
+
+        The figures of a side are geometric means of the rounds, as the ratio is, where there is one.
+        """
+        figures = [level.to_dict() for level in self.levels]
+        return [
+            {
+                "measure": name,
+                "first": ratio.first if ratio.is_known else figures[0][name],
+                "second": ratio.second if ratio.is_known else figures[1][name],
+                "ratio": ratio.value,
+                "low": ratio.low,
+                "high": ratio.high,
+                "rounds": self.rounds,
+            }
+            for name, ratio in self.ratios.items()
+        ]
+
+    def window_rows(self) -> list[dict[str, Any]]:
+        """What each round showed of each side."""
+        return [
+            {
+                "round": number,
+                "candidate": candidate.name,
+                "rate": window.rate,
+                **{f"p{percent:g}_ms": window.latencies.percentile_ms(percent) for percent in PERCENTILES},
+                "answers": window.answers,
+                "failed": window.failed,
+            }
+            for candidate, windows in zip(self.candidates, self.windows, strict=True)
+            for number, window in enumerate(windows)
+        ]
+
     def to_dict(self) -> dict[str, Any]:
-        """The figures, for JSON."""
-        ratios = {"rate": self.rate} | {f"p{percent:g}_ms": self.latency(percent) for percent in PERCENTILES}
+        """The figures, for JSON; what is not known is `None`."""
         return {
+            "begun": self.begun.isoformat(timespec="seconds"),
+            "load": str(self.pace),
             "rounds": self.rounds,
             "candidates": [
-                {"name": one.name, "address": one.address, **level.to_dict()}
+                {"name": one.name, "address": one.address, **without_nan(level.to_dict())}
                 for one, level in zip(self.candidates, self.levels, strict=True)
+                if level.windows
             ],
-            "ratios": {
-                name: {"value": ratio.value, "low": ratio.low, "high": ratio.high} if ratio.is_known else None
-                for name, ratio in ratios.items()
-            },
+            "ratios": {row["measure"]: without_nan(row) for row in self.rows()},
             "conclusions": self.conclusions(),
         }
+
+    def to_pandas(self, of: str = "ratios") -> Any:
+        """A `pandas.DataFrame` with one row for each of the `ratios`, or for each side in each of the `rounds`.
+
+        Raises:
+            ConfigError: If there is no such table.
+            Unsupported: If pandas is not installed.
+        """
+        return frame({"ratios": self.rows, "rounds": self.window_rows}, of)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """A figure of matplotlib: the ratios with their intervals, the rounds, and the distributions of the latency.
+
+        Args:
+            path: A file for the picture, in the format that its name says.
+
+        Raises:
+            Unsupported: If matplotlib is not installed.
+        """
+        from alipes.loadtest.pictures import plot_comparison
+
+        return plot_comparison(self, path)
+
+    def to_html(self, title: str = "Comparison") -> str:
+        """A page that needs no other file.
+
+        Raises:
+            Unsupported: If matplotlib is not installed.
+        """
+        from alipes.loadtest.page import comparison_page
+
+        return comparison_page(self, title)
+
+    def save(self, path: str | os.PathLike[str], title: str = "Comparison") -> None:
+        """Writes the results: `.csv`, `.parquet`, `.json`, `.html`, `.png`, `.svg` or `.pdf`, as the name ends.
+
+        Raises:
+            ConfigError: If the name ends otherwise.
+            Unsupported: If what writes it is not installed.
+        """
+        from alipes.loadtest.save import save
+
+        save(self, path, title)
 
     def _ratio(self, values: Sequence[Sequence[float]]) -> Ratio:
         first, second = (one[: self.rounds] for one in values)
@@ -141,12 +225,11 @@ class Comparison:
         return f"p{percent:g} cannot be compared after {self.rounds} rounds"
 
     def _reservations(self) -> list[str]:
-        order = self.rate.order
         sentences = []
-        if self.rate.is_known and abs(order - 1) > _ORDER_MATTERS:
+        if self.rate.order_matters:
             sentences.append(
-                f"who is second in a round has {order:.2f} times the rate of who is first: each disturbs the other, "
-                "which the ratios leave out"
+                f"who is second in a round has {self.rate.order:.2f} times the rate of who is first: one disturbs the "
+                "other, which the ratios leave out"
             )
         for candidate, level in zip(self.candidates, self.levels, strict=True):
             sentences += [f"{candidate.name}: {note}" for note in (level.notes() if level.windows else [])]

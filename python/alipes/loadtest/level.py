@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from alipes.loadtest.omission import omission
 from alipes.loadtest.pace import Closed, Pace
 from alipes.loadtest.spread import Interval
 from alipes.loadtest.window import Window
@@ -45,14 +46,27 @@ class Level:
         return Window.merged(self._counted)
 
     @property
+    def checked(self) -> int:
+        """Answers that were checked, in all windows."""
+        return sum(window.checked for window in self.windows)
+
+    @property
+    def wrong(self) -> Mapping[str, int]:
+        """What was wrong with them, in all windows, and how often."""
+        return Window.merged(self.windows).wrong
+
+    @property
     def rate(self) -> Interval:
         """Good answers per second."""
-        return Interval.of([window.rate for window in self._counted])
+        return self._interval([window.rate for window in self.windows])
 
     @property
     def latency_ms(self) -> Interval:
         """The latency that had to settle, in milliseconds."""
-        return Interval.of([latency_ms(window, self.percentile) for window in self._counted])
+        return self._interval([latency_ms(window, self.percentile) for window in self.windows])
+
+    def _interval(self, values: Sequence[float]) -> Interval:
+        return Interval.of(values[-self.used :], values[: -self.used])
 
     @property
     def _counted(self) -> Sequence[Window]:
@@ -62,6 +76,8 @@ class Level:
         """What a reader of the figures has to know."""
         result = self.result
         notes = []
+        if not result.answers and not result.failed:
+            notes.append(f"no answer came within {result.seconds:.3g} s")
         if not self.is_settled and len(self.windows) > 1:
             rates = [window.rate for window in self._counted]
             latencies = [latency_ms(window, self.percentile) for window in self._counted]
@@ -84,6 +100,14 @@ class Level:
                 f"requests waited for a connection: 99 % within {result.queueing.percentile_ms(99):.3g} ms, which is "
                 "inside the latency"
             )
+        if isinstance(self.pace, Closed) and (missing := omission(result.latencies)) is not None:
+            notes.append(
+                f"a closed loop asks less while it waits, here up to {missing.times:,.0f} times the median: about "
+                f"{missing.share:.0%} of the requests of steady users are missing, with them p99 would be "
+                f"{missing.p99_ms:.3g} ms; see it with --rate {_rounded(0.8 * self.rate.mean)}"
+            )
+        for text, count in sorted(self.wrong.items(), key=lambda item: -item[1]):
+            notes.append(f"{count:,} of {self.checked:,} answers that were checked are wrong: {text}")
         for text, count in sorted(result.failures.items(), key=lambda item: -item[1]):
             notes.append(f"{count:,} failed: {text}")
         if result.dropped:
@@ -109,6 +133,8 @@ class Level:
             "queue_p99_ms": result.queueing.percentile_ms(99),
             "answers": result.answers,
             "failed": result.failed,
+            "checked": self.checked,
+            "wrong": sum(self.wrong.values()),
             "seconds": result.seconds,
             "windows": len(self._counted),
             "is_settled": self.is_settled,
@@ -119,3 +145,8 @@ class Level:
 def latency_ms(window: Window, percentile: float | None) -> float:
     """The latency of a window that has to settle."""
     return window.latencies.mean_ms if percentile is None else window.latencies.percentile_ms(percentile)
+
+
+def _rounded(rate: float) -> str:
+    """A rate with two digits, as people write them."""
+    return f"{float(f'{rate:.2g}'):g}" if rate < 1e6 else f"{rate:.0f}"

@@ -5,23 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, Protocol
 
 from alipes._core import LoadTestEngine, LoadTestRequests
 from alipes.client import Client, Tls
 from alipes.client.endpoint import Endpoint
 from alipes.errors import ConfigError
+from alipes.loadtest.check import Check, Checker
 from alipes.loadtest.inputs import ModelRequests
+from alipes.loadtest.interrupted import Interrupted
 from alipes.loadtest.level import Level, latency_ms
 from alipes.loadtest.pace import Closed, Pace
+from alipes.loadtest.report import Report
 from alipes.loadtest.spread import is_settled
 from alipes.loadtest.window import Window
 
-__all__ = ["Measuring", "Report", "Requests", "prepare", "run", "running"]
+__all__ = ["Measuring", "Requests", "prepare", "read_window", "run", "running"]
 
 _GRACE_S: Final = 2.0
 """Longest wait for requests that are under way when a level ends."""
+_PART_S: Final = 1.0
+"""How often a single window is read, so that its answers are checked while it runs."""
 _AGREEING: Final = 3
 """Windows in a row that have to agree."""
 _ONE_CALLER: Final = Closed(1)
@@ -47,6 +53,8 @@ class Measuring:
         count: Send so many requests instead, in a single window.
         threads: Threads that send.
         error_budget: Share of failed requests at which a level is given up; 1 never gives up.
+        check: How answers are checked; not at all by default.
+        silence_s: With a count: the longest time without an answer, after which the level ends.
     """
 
     window_s: float = 1.0
@@ -57,6 +65,8 @@ class Measuring:
     count: int | None = None
     threads: int = 1
     error_budget: float = 1.0
+    check: Check | None = None
+    silence_s: float = 30.0
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
@@ -64,35 +74,6 @@ class Measuring:
             raise ConfigError(f"window_s is {self.window_s}: expected seconds, above 0", key="window_s")
         if self.windows < 1:
             raise ConfigError(f"windows is {self.windows}: at least one is needed", key="windows")
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a load test showed.
-
-    Attributes:
-        address: Who was asked.
-        levels: In the order in which they were measured.
-    """
-
-    address: str
-    levels: Sequence[Level] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures, for JSON."""
-        return {"address": self.address, "levels": [level.to_dict() for level in self.levels]}
-
-    def to_pandas(self) -> Any:
-        """One row for each level, as a `pandas.DataFrame`.
-
-        Raises:
-            ConfigError: If pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ConfigError("tables need pandas: pip install pandas") from error
-        return pd.DataFrame([level.to_dict() for level in self.levels])
 
 
 def run(  # noqa: PLR0913  # what a load is, by name
@@ -119,11 +100,22 @@ def run(  # noqa: PLR0913  # what a load is, by name
     Raises:
         ConfigError: If the requests cannot be made.
         AlipesError: If the server is not there, or does not know the model.
+        Interrupted: After Ctrl-C, with what was measured until then.
     """
     prepared = prepare(requests, address, headers, tls)
     levels = [paces] if not isinstance(paces, Sequence) else paces
     how = measuring or Measuring()
-    return Report(str(Endpoint.parse(address, tls)), [_level(prepared, pace, how, each_window) for pace in levels])
+    endpoint = Endpoint.parse(address, tls)
+    measured: list[Level] = []
+    report = Report(str(endpoint), measured, datetime.now(UTC))
+    checker = Checker(how.check, endpoint.wire) if how.check is not None else None
+    way = _Way(prepared, how, checker, each_window)
+    try:
+        for pace in levels:
+            way.level(pace, measured)
+    except KeyboardInterrupt:
+        raise Interrupted(report) from None
+    return report
 
 
 def prepare(
@@ -145,57 +137,101 @@ def prepare(
     return prepared
 
 
-def _level(
-    requests: LoadTestRequests,
-    pace: Pace,
-    measuring: Measuring,
-    each_window: Callable[[Pace, Sequence[Window]], None],
-) -> Level:
-    windows: list[Window] = []
-    used, settled = 0, False
-    with running(requests, pace, measuring) as engine:
-        for window in _windows(engine, measuring):
-            windows.append(window)
-            each_window(pace, windows)
-            settled = _agree(windows[-_AGREEING:], measuring)
-            used = _AGREEING if settled else len(windows)
-            if settled or _is_spent(window, measuring) or engine.is_done():
-                break
+@dataclass(frozen=True)
+class _Way:
+    """How levels are measured."""
+
+    requests: LoadTestRequests
+    measuring: Measuring
+    checker: Checker | None
+    each_window: Callable[[Pace, Sequence[Window]], None]
+
+    def level(self, pace: Pace, into: list[Level]) -> None:
+        """Measures a level, and adds it; also when it is interrupted, with the windows that it has then."""
+        windows: list[Window] = []
+        try:
+            with running(self.requests, pace, self.measuring) as engine:
+                self._fill(windows, engine, pace)
+        finally:
+            if windows:
+                into.append(_judged(pace, windows, self.measuring))
+
+    def _fill(self, windows: list[Window], engine: LoadTestEngine, pace: Pace) -> None:
+        if self.measuring.count is not None:
+            parts: list[Window] = []
+            try:
+                self._count(parts, engine)
+            finally:
+                windows.append(Window.merged(parts))
+            self.each_window(pace, windows)
+            return
+        engine.wait(self.measuring.warm_up_s)
+        engine.cut()
+        begun = time.perf_counter()
+        while len(windows) < self.measuring.windows:
+            try:
+                engine.wait(self.measuring.window_s)
+            except KeyboardInterrupt:
+                if not windows:
+                    windows.append(read_window(engine, begun, self.checker))
+                raise
+            end = time.perf_counter()
+            windows.append(read_window(engine, begun, self.checker))
+            begun = end
+            self.each_window(pace, windows)
+            if _agree(pace, windows, self.measuring) or _is_spent(windows[-1], self.measuring) or engine.is_done():
+                return
+
+    def _count(self, parts: list[Window], engine: LoadTestEngine) -> None:
+        """Reads parts until everything was answered, or nothing came for too long."""
+        begun = last = time.perf_counter()
+        is_done = False
+        while not is_done and begun - last < self.measuring.silence_s:
+            try:
+                is_done = engine.wait(min(_PART_S, self.measuring.silence_s))
+            finally:
+                parts.append(read_window(engine, begun, self.checker))
+                begun = time.perf_counter()
+            if parts[-1].answers or parts[-1].failed:
+                last = begun
+
+
+def read_window(engine: LoadTestEngine, begun: float, checker: Checker | None = None) -> Window:
+    """What a load showed since its last cut, at this moment of `time.perf_counter`."""
+    record = engine.cut()
+    window = Window.read(record, time.perf_counter() - begun)
+    if checker is None:
+        return window
+    checked, wrong = checker.check(record.samples)
+    return replace(window, checked=checked, wrong=wrong)
+
+
+def _judged(pace: Pace, windows: Sequence[Window], measuring: Measuring) -> Level:
+    settled = _agree(pace, windows, measuring)
+    used = _AGREEING if settled else len(windows)
     return Level(pace, windows, used, settled, measuring.threads, measuring.percentile)
 
 
 @contextmanager
 def running(requests: LoadTestRequests, pace: Pace, measuring: Measuring) -> Iterator[LoadTestEngine]:
     """A load that runs as long as the block."""
-    engine = LoadTestEngine(requests, **pace.engine_options(), threads=measuring.threads, count=measuring.count)
+    samples = measuring.check.samples if measuring.check is not None else 0
+    options = pace.engine_options()
+    engine = LoadTestEngine(requests, **options, threads=measuring.threads, count=measuring.count, samples=samples)
     try:
         yield engine
     finally:
         engine.stop(_GRACE_S)
 
 
-def _windows(engine: LoadTestEngine, measuring: Measuring) -> Iterator[Window]:
-    if measuring.count is not None:
-        begun = time.perf_counter()
-        while not engine.wait(3600.0):
-            pass
-        yield Window.read(engine.cut(), time.perf_counter() - begun)
-        return
-    engine.wait(measuring.warm_up_s)
-    engine.cut()
-    begun = time.perf_counter()
-    for _ in range(measuring.windows):
-        engine.wait(measuring.window_s)
-        record, end = engine.cut(), time.perf_counter()
-        yield Window.read(record, end - begun)
-        begun = end
-
-
-def _agree(windows: Sequence[Window], measuring: Measuring) -> bool:
-    if len(windows) < _AGREEING:
+def _agree(pace: Pace, windows: Sequence[Window], measuring: Measuring) -> bool:
+    last = windows[-_AGREEING:]
+    if len(last) < _AGREEING:
         return False
-    latencies = [latency_ms(window, measuring.percentile) for window in windows]
-    return is_settled([window.rate for window in windows], measuring.within) and is_settled(latencies, measuring.within)
+    latencies = [latency_ms(window, measuring.percentile) for window in last]
+    # The rate of an open loop is that of its schedule; where the server falls behind, the latencies show it.
+    rates = [window.rate for window in last] if isinstance(pace, Closed) else [1.0]
+    return is_settled(rates, measuring.within) and is_settled(latencies, measuring.within)
 
 
 def _is_spent(window: Window, measuring: Measuring) -> bool:

@@ -24,12 +24,16 @@ class Ratio:
         value: The geometric mean of the rounds' ratios.
         low: Its lower bound.
         high: Its upper bound.
+        first: The geometric mean of the first one's values.
+        second: The geometric mean of the second one's.
         order: How many times the measure of who is second in a round is that of who is first, apart from the ratio.
     """
 
     value: float
     low: float
     high: float
+    first: float
+    second: float
     order: float
 
     @classmethod
@@ -44,7 +48,7 @@ class Ratio:
         nor its spread. Source: the crossover design of two treatments and two periods.
         """
         if min(len(first), len(second)) < MIN_ROUNDS or not all(_has_log(value) for value in (*first, *second)):
-            return cls(math.nan, math.nan, math.nan, math.nan)
+            return cls(*[math.nan] * 6)
         logs = [math.log(later / earlier) for earlier, later in zip(first, second, strict=True)]
         orders = (logs[0::2], logs[1::2])
         means = [statistics.fmean(part) for part in orders]
@@ -52,9 +56,9 @@ class Ratio:
         squares = sum((value - mean) ** 2 for part, mean in zip(orders, means, strict=True) for value in part)
         error = math.sqrt(squares / freedom * sum(1 / len(part) for part in orders)) / 2
         middle, half = statistics.fmean(means), t_95(freedom) * error
-        return cls(
-            math.exp(middle), math.exp(middle - half), math.exp(middle + half), math.exp((means[0] - means[1]) / 2)
-        )
+        bounds = (middle, middle - half, middle + half)
+        sides = (statistics.fmean(map(math.log, first)), statistics.fmean(map(math.log, second)))
+        return cls(*map(math.exp, (*bounds, *sides, (means[0] - means[1]) / 2)))
 
     @property
     def is_known(self) -> bool:
@@ -65,6 +69,11 @@ class Ratio:
     def differs(self) -> bool:
         """Whether its bounds exclude 1."""
         return self.is_known and not self.low <= 1 <= self.high
+
+    @property
+    def order_matters(self) -> bool:
+        """Whether being second in a round changes the measure by more than chance does."""
+        return self.is_known and abs(math.log(self.order)) > math.log(self.high / self.low) / 2
 
 
 def _has_log(value: float) -> bool:

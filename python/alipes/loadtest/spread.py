@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Self
 
 __all__ = ["Interval", "is_settled", "t_95"]
@@ -15,6 +16,9 @@ _T_95: Final = (
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
 """Student's t for 95 %, two sides, for 1, 2, … degrees of freedom."""
+
+_MEDIAN_OF_CHANGES: Final = 2 * 0.4549
+"""Median of the squared difference of two values with a variance of 1: twice that of chi-squared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +30,23 @@ class Interval:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Self:
-        """The interval of windows' values; without bounds (NaN) for a single one."""
+    def of(cls, values: Sequence[float], earlier: Sequence[float] = ()) -> Self:
+        """The interval of windows' values; without bounds (NaN) for a single one.
+
+        Args:
+            values: Those that it is about.
+            earlier: Those of the windows before, which did not agree. Who stops at the first windows that agree has
+                chosen them for their small spread: without these the bounds would hold the truth in 80 of 100 runs
+                where windows differ by a tenth. Of their changes the median counts, so that a slow beginning does not.
+        """
         mean = statistics.fmean(values)
         if len(values) < 2:
             return cls(mean, math.nan, math.nan)
-        half = t_95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+        variance = statistics.variance(values)
+        if earlier:
+            changes = [(later - before) ** 2 for before, later in pairwise([*earlier, *values])]
+            variance = max(variance, statistics.median(changes) / _MEDIAN_OF_CHANGES)
+        half = t_95(len(values) - 1) * math.sqrt(variance / len(values))
         return cls(mean, mean - half, mean + half)
 
     @property

@@ -31,6 +31,8 @@ class Window:
         dropped: Requests that were due and never sent.
         tester_cores: Processor time of the tester for each second.
         received_bytes: Bytes of answers.
+        checked: Answers that were checked.
+        wrong: What was wrong with them, and how often.
     """
 
     seconds: float
@@ -44,6 +46,8 @@ class Window:
     dropped: int = 0
     tester_cores: float = 0.0
     received_bytes: int = 0
+    checked: int = 0
+    wrong: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, record: LoadTestRecord, seconds: float) -> Self:
@@ -74,8 +78,10 @@ class Window:
             return sum(float(getattr(part, name)) * part.answers for part in parts) / answers
 
         failures: Counter[str] = Counter()
+        wrong: Counter[str] = Counter()
         for part in parts:
             failures.update(part.failures)
+            wrong.update(part.wrong)
         return cls(
             seconds,
             Histogram.merged(part.latencies for part in parts),
@@ -88,6 +94,8 @@ class Window:
             sum(part.dropped for part in parts),
             sum(part.tester_cores * part.seconds for part in parts) / max(seconds, 1e-9),
             sum(part.received_bytes for part in parts),
+            sum(part.checked for part in parts),
+            dict(wrong),
         )
 
     @property

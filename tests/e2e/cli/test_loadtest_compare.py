@@ -46,16 +46,15 @@ def test_who_takes_fifty_times_as_long_is_seen_to(scripted: ScriptedLatency) -> 
         each_round=lambda comparison: order.append(comparison.rounds),
     )
     assert order == [1, 2, 3, 4]
-    assert seen.rate.differs
-    assert seen.latency(50).differs
-    assert seen.rate.high < 1 < seen.latency(50).low
+    assert seen.rate.value < 0.5
+    assert seen.latency(50).value > 2
     assert "100 ms answers 0." in seen.conclusions()[0]
 
 
 @pytest.mark.parametrize("pace", [Open.at(200), Open.at(200, seed=3)], ids=["even", "random"])
 def test_an_open_loop_shows_it_in_the_latency_alone(scripted: ScriptedLatency, pace: Pace) -> None:
     seen = compare(*candidates(scripted, 2, 100), pace, rounds=4, measuring=SHORT)
-    assert seen.latency(50).differs
+    assert seen.latency(50).value > 2
     assert not seen.latency(99).is_known
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from alipes.loadtest import Candidate, Closed, Comparison, Histogram, Open, Window
@@ -58,7 +60,7 @@ def test_in_an_open_loop_that_both_keep_up_with_the_rate_says_nothing() -> None:
     ("other", "sentence"),
     [({"failures": {"refused": 2}}, "new: 12 failed: refused"), ({"tester_cores": 1.0}, "new: the tester used 1.0")],
 )
-def test_what_speaks_against_it_stands_beside_it(other: dict[str, object], sentence: str) -> None:
+def test_what_speaks_against_it_stands_beside_it(other: dict[str, Any], sentence: str) -> None:
     assert any(one.startswith(sentence) for one in comparison(**other).conclusions())
 
 
@@ -67,7 +69,7 @@ def test_a_side_without_answers_is_not_compared() -> None:
     seen = comparison()
     seen = Comparison(seen.candidates, seen.pace, (seen.windows[0], [nothing] * 6))
     assert seen.conclusions()[0] == "the rates cannot be compared: a window had no answer"
-    assert seen.to_dict()["ratios"]["rate"] is None
+    assert seen.to_dict()["ratios"]["rate"]["ratio"] is None
 
 
 def test_figures_and_ratios_are_a_dictionary() -> None:

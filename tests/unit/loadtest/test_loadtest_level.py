@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from alipes.loadtest import Closed, Histogram, Level, Window
-
-
-def histogram(*times_ms: float) -> Histogram:
-    times, counts = np.unique(np.array(times_ms) * 1e6, return_counts=True)
-    return Histogram(times.astype(np.uint64), counts.astype(np.uint64))
-
-
-def window(answers: int = 100, **other: object) -> Window:
-    nothing = histogram(*[0.0] * answers)
-    parts = {"latencies": histogram(*[10.0] * answers), "lateness": nothing, "queueing": nothing}
-    figures = {"sending_ms": 1.0, "waiting_ms": 2.0, "receiving_ms": 3.0}
-    return Window(1.0, **{**parts, **figures, **other})  # type: ignore[arg-type]
+from alipes.loadtest import Closed, Level, Window
+from support.load_windows import histogram, window
 
 
 def level(*windows: Window, settled: bool = True) -> Level:

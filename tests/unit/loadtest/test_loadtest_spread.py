@@ -25,6 +25,24 @@ def test_it_holds_the_truth_in_95_of_100_runs(windows: int) -> None:
     assert 0.94 < held < 0.96
 
 
+@pytest.mark.parametrize("spread", [1, 5, 10])
+def test_it_holds_the_truth_where_windows_were_chosen_for_their_agreement(spread: float) -> None:
+    random = np.random.default_rng(2)
+    held = []
+    for _ in range(3000):
+        windows = random.normal(100, spread, 10).tolist()
+        end = next((end for end in range(3, 10) if is_settled(windows[end - 3 : end], 0.1)), 10)
+        used = 3 if is_settled(windows[end - 3 : end], 0.1) else end
+        run = Interval.of(windows[end - used : end], windows[: end - used])
+        held.append(run.low <= 100 <= run.high)
+    assert 0.92 < np.mean(held) < 0.97
+
+
+def test_a_slow_beginning_does_not_widen_it() -> None:
+    steady = [100.0, 101.0, 102.0]
+    assert Interval.of(steady, [20.0]).share < 1.1 * Interval.of(steady).share
+
+
 def test_a_single_window_has_no_bounds() -> None:
     interval = Interval.of([3.0])
     assert interval.mean == 3
