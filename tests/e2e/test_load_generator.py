@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 from alipes.errors import TransportError
-from alipes.quickstart.load import http_request, run
+from alipes.loadtest import Posts
+from alipes.quickstart.load import run
 
 Answer = Callable[[int], bytes | None]
 """From the number of a request to its answer; `None` closes the connection."""
@@ -75,36 +76,35 @@ def scripted(answer: Answer) -> Iterator[Scripted]:
         thread.join()
 
 
-def _requests(server: Scripted) -> list[bytes]:
-    return [http_request(server.address, "/v2/models/digits/infer", body) for body in (b"a", b"bb", b"ccc")]
+POSTS = Posts("/v2/models/digits/infer", [b"a", b"bb", b"ccc"])
 
 
 def test_every_answer_is_counted_once_and_every_request_is_sent() -> None:
     with scripted(lambda number: OK) as server:
-        result = run(server.address, _requests(server), seconds=0.2, connections=4)
+        result = run(server.address, POSTS, seconds=0.2, connections=4)
         assert server.connections == result.connections == 4
-        assert len(result.latencies_ns) == len(server.requests)
-    assert result.failures == 0
-    assert (result.latencies_ns > 0).all()
+        assert result.window.answers == len(server.requests)
+    assert result.window.failed == 0
+    assert (result.window.latencies.times_ns > 0).all()
     assert set(server.requests) == {b"a", b"bb", b"ccc"}
 
 
 def test_a_refusal_is_a_failure_and_the_connection_goes_on() -> None:
     with scripted(lambda number: BUSY if number % 2 else OK) as server:
-        result = run(server.address, _requests(server), seconds=0.2, connections=2)
+        result = run(server.address, POSTS, seconds=0.2, connections=2)
         assert server.connections == 2
-        assert result.failures + len(result.latencies_ns) == len(server.requests)
-        assert result.failures == (len(server.requests) + 1) // 2
+        assert result.window.failed + result.window.answers == len(server.requests)
+        assert result.window.failed == (len(server.requests) + 1) // 2
 
 
 def test_a_server_that_goes_away_ends_the_load_with_an_error() -> None:
     with scripted(lambda number: OK if number < 10 else None) as server, pytest.raises(TransportError, match="closed"):
-        run(server.address, _requests(server), seconds=60, connections=2)
+        run(server.address, POSTS, seconds=60, connections=2)
 
 
 def test_a_server_that_is_not_there_is_an_error_at_once() -> None:
     with pytest.raises(TransportError, match=r"127\.0\.0\.1:1"):
-        run("127.0.0.1:1", [b""], seconds=60)
+        run("127.0.0.1:1", POSTS, seconds=60)
 
 
 def test_the_caller_hears_how_far_it_is() -> None:
@@ -119,5 +119,5 @@ def test_the_caller_hears_how_far_it_is() -> None:
             raise Enough
 
     with scripted(lambda number: OK) as server, pytest.raises(Enough):
-        run(server.address, _requests(server), seconds=3600, connections=1, tick=hear)
+        run(server.address, POSTS, seconds=3600, connections=1, tick=hear)
     assert heard == sorted(heard)

@@ -105,15 +105,15 @@ class Screen:
     def load(self, result: LoadResult) -> None:
         """Throughput and latency, and what limited them."""
         self._heading(
-            f"{result.seconds:.1f} seconds of load: JSON, one scan a request, {result.connections} connections"
+            f"{result.window.seconds:.1f} seconds of load: JSON, one scan a request, {result.connections} connections"
         )
         self._console.print(
-            f"[bold]{result.per_second:,.0f} requests/s[/]   p50 {result.percentile_ms(50):.2f} ms"
-            f"   p99 {result.percentile_ms(99):.2f} ms   {result.failures} failed"
+            f"[bold]{result.window.rate:,.0f} requests/s[/]   p50 {result.percentile_ms(50):.2f} ms"
+            f"   p99 {result.percentile_ms(99):.2f} ms   {result.window.failed} failed"
         )
-        busy = f"One Python thread sent them and used {min(result.client_busy, 1):.0%} of a core"
+        busy = f"One thread sent them and used {min(result.client_busy, 1):.0%} of a core"
         verdict = (
-            "; it was the limit,\nnot the server: `make bench` measures with wrk and h2load."
+            "; it may be the limit,\nnot the server: see `alipes loadtest --threads`."
             if result.client_busy >= _BUSY
             else "."
         )

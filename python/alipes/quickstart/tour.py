@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 
 from alipes.client import Client
 from alipes.errors import AlipesError
+from alipes.loadtest import Posts
 from alipes.quickstart import digits, load
 from alipes.quickstart.batches import read_batches, since
 from alipes.quickstart.child import Addresses, ServerProcess
@@ -67,9 +68,8 @@ def _show(screen: Screen, server: ServerProcess, seconds: float) -> Addresses:
 
 def _load(addresses: Addresses, scans: digits.Digits, seconds: float, tick: Callable[[float], None]) -> load.LoadResult:
     """Sends scans as JSON, one a request, over many connections at once."""
-    path = f"/v2/models/{digits.MODEL}/infer"
-    requests = [load.http_request(addresses.http, path, json_body(scan)) for scan in scans.scans]
-    return load.run(addresses.http, requests, seconds, tick=tick)
+    posts = Posts(f"/v2/models/{digits.MODEL}/infer", [json_body(scan) for scan in scans.scans])
+    return load.run(addresses.http, posts, seconds, tick=tick)
 
 
 def _end(screen: Screen, server: ServerProcess, running: Addresses | None) -> int:

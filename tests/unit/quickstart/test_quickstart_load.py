@@ -1,48 +1,27 @@
+"""What the tour says of its load, and how it ends early."""
+
+from __future__ import annotations
+
 import signal
 import socket
 
 import numpy as np
 import pytest
-from alipes.errors import TransportError
-from alipes.quickstart.load import LoadResult, answer_length, http_request, run
-
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nhello"
-
-
-def test_an_answer_is_as_long_as_its_head_says() -> None:
-    assert answer_length(ANSWER) == len(ANSWER)
-    assert answer_length(ANSWER + ANSWER) == len(ANSWER)
-    assert answer_length(ANSWER.replace(b"Content-Length", b"content-length")) == len(ANSWER)
-
-
-def test_an_unfinished_head_has_no_length_yet() -> None:
-    end_of_head = ANSWER.index(b"\r\n\r\n") + 4
-    assert {answer_length(ANSWER[:size]) for size in range(end_of_head)} == {None}
-    assert answer_length(ANSWER[:end_of_head]) == len(ANSWER)
-
-
-def test_an_answer_without_a_length_is_refused() -> None:
-    with pytest.raises(TransportError, match="Content-Length"):
-        answer_length(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-
-
-def test_a_request_says_how_long_its_body_is() -> None:
-    head, body = http_request("127.0.0.1:8000", "/v2/models/digits/infer", b"{} ").split(b"\r\n\r\n")
-    assert head.split(b"\r\n")[0] == b"POST /v2/models/digits/infer HTTP/1.1"
-    assert b"Content-Length: 3" in head.split(b"\r\n")
-    assert body == b"{} "
+from alipes.loadtest import Posts
+from alipes.quickstart.load import LoadResult, run
+from support.load_windows import histogram, window
 
 
 def test_figures_are_those_of_the_good_answers() -> None:
-    result = LoadResult(8, 2.0, 3, 0.5, np.array([1_000_000, 2_000_000, 3_000_000, 4_000_000]))
-    assert result.per_second == 2.0
-    assert result.percentile_ms(50) == pytest.approx(2.5)
-    assert result.percentile_ms(100) == pytest.approx(4.0)
+    result = LoadResult(8, window(latencies=histogram(1, 2, 3, 4), failures={"no": 3}, tester_cores=0.5))
+    assert (result.window.rate, result.window.failed, result.client_busy) == (4, 3, 0.5)
+    assert result.percentile_ms(50) == 2
+    assert result.percentile_ms(100) == 4
 
 
 def test_without_a_good_answer_there_is_no_latency() -> None:
-    result = LoadResult(8, 2.0, 3, 0.5, np.array([], np.int64))
-    assert result.per_second == 0
+    result = LoadResult(8, window(0))
+    assert result.window.rate == 0
     assert np.isnan(result.percentile_ms(99))
 
 
@@ -51,17 +30,20 @@ def test_a_signal_stops_a_load_and_closes_its_connections() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         host, port = server.getsockname()
         signals: list[float] = []
+        connections: list[socket.socket] = []
 
         def interrupt(elapsed_s: float) -> None:
-            if not signals:
+            if elapsed_s and not signals:
+                connections.extend(server.accept()[0] for _ in range(2))
                 signals.append(elapsed_s)
                 signal.raise_signal(signal.SIGINT)
 
         with pytest.raises(KeyboardInterrupt):
-            run(f"{host}:{port}", [b"request"], seconds=60, connections=2, tick=interrupt)
-        for _ in range(2):
-            with server.accept()[0] as connection:
+            run(f"{host}:{port}", Posts("/path", [b"request"]), seconds=60, connections=2, tick=interrupt)
+        for connection in connections:
+            with connection:
                 connection.settimeout(60)
-                assert connection.recv(64) == b"request"
-                assert connection.recv(64) == b""
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+                received = b""
+                while part := connection.recv(1024):
+                    received += part
+                assert received.startswith(b"POST /path HTTP/1.1")

@@ -9,6 +9,7 @@ from alipes.quickstart.child import Addresses
 from alipes.quickstart.load import LoadResult
 from alipes.quickstart.protocols import ProtocolResult
 from alipes.quickstart.screen import Screen, pick
+from support.load_windows import window
 
 ADDRESSES = Addresses("127.0.0.1:41001", "127.0.0.1:41002", "127.0.0.1:41003")
 
@@ -25,7 +26,7 @@ def _tour(screen: Screen) -> None:
     screen.protocols([result])
     with screen.progress(1) as tick:
         tick(0.5)
-    screen.load(LoadResult(32, 5.0, 0, 0.99, np.full(50_000, 1_000_000)))
+    screen.load(LoadResult(32, window(10_000, 1.0, tester_cores=0.99)))
     screen.batches([BatchStatistic(1, 10, 10_000), BatchStatistic(64, 10, 10_000)])
     screen.next_steps(None)
     screen.stopped(0)
@@ -56,8 +57,8 @@ def test_a_terminal_without_block_characters_gets_plain_ones() -> None:
 @pytest.mark.parametrize(("busy", "limited"), [(0.99, True), (0.5, False)])
 def test_the_client_is_called_the_limit_only_where_it_is(busy: float, limited: bool) -> None:
     stream = io.StringIO()
-    Screen(stream).load(LoadResult(32, 5.0, 0, busy, np.full(10, 1_000_000)))
-    assert ("it was the limit" in stream.getvalue()) is limited
+    Screen(stream).load(LoadResult(32, window(10, 1.0, tester_cores=busy)))
+    assert ("it may be the limit" in stream.getvalue()) is limited
 
 
 def test_a_failure_shows_the_log_and_what_to_type() -> None:
