@@ -3,6 +3,7 @@
 mod call;
 pub mod connect;
 mod inbox;
+pub mod local_stream;
 mod messages;
 pub mod outbox;
 mod reader;

@@ -8,11 +8,9 @@ use prost::Message;
 use super::contents;
 use super::inference::infer_parameter::ParameterChoice;
 use super::inference::{InferParameter, ModelInferResponse, ModelStreamInferResponse};
+use super::write::FINAL_RESPONSE;
 use crate::shape::{self, element_count};
 use crate::{Datatype, InferError, Parameter, Shape, Tensor};
-
-/// The parameter that says whether more responses follow.
-const FINAL_RESPONSE: &str = "triton_final_response";
 
 /// What a `ModelInferResponse` says.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -14,7 +14,7 @@ use crate::{InferResponse, Parameter, Tensor, copies};
 const LARGE_TENSOR_BYTES: usize = 16 * 1024;
 
 /// The parameter that says whether more responses follow.
-const FINAL_RESPONSE: &str = "triton_final_response";
+pub(super) const FINAL_RESPONSE: &str = "triton_final_response";
 
 /// Pieces of a message; most have one.
 pub type Pieces = SmallVec<[Bytes; 1]>;
