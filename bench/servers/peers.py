@@ -53,7 +53,7 @@ def environment(peer: str) -> Path:
 
 def _wheels() -> list[str]:
     """Folders of wheels at hand, which go first: PyTorch without its gigabytes for GPUs."""
-    named = os.environ.get("ALIPES_WHEELS")
+    named = os.environ.get("TORCH_WHEELS")
     folders = [Path(named)] if named else sorted(PROJECT.parent.glob("*/wheels"))
     return [part for folder in folders for part in ("--find-links", str(folder))]
 

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import griffe
 
-PACKAGES = ("advise", "attached", "client", "errors", "loadtest", "monitor", "progress", "repository", "serve", "streaming", "tune")
+PACKAGES = (
+    "advise",
+    "attached",
+    "client",
+    "errors",
+    "loadtest",
+    "monitor",
+    "progress",
+    "repository",
+    "serve",
+    "streaming",
+    "tune",
+)
 # The page of names that `alipes` offers and none of the packages does.
 REST = "serve"
 

@@ -133,7 +133,7 @@ impl Workers {
         let arena = RequestArena::create(request_bytes).map_err(|error| no_memory(&error))?;
         let forms_batches = forms_batches(spec);
         let max_rows = claim_limit(spec);
-        let depth = slots_for(spec, forms_batches, memory);
+        let depth = slots_for(spec, worker.side_by_side, forms_batches, memory);
         let levels = if forms_batches { 1 } else { depth as usize };
         let largest_sample = spec.warmup.iter().map(|sample| sample.batch_size).max().unwrap_or(0);
         let slots = depth.max(largest_sample);
@@ -228,19 +228,22 @@ fn claim_limit(spec: &ModelSpec) -> u32 {
     }
 }
 
-fn slots_for(spec: &ModelSpec, forms_batches: bool, memory: WorkerMemory) -> u32 {
+/// Requests that a worker holds at most: as many as it works on side by side, whatever the memory, for they may wait for
+/// each other.
+fn slots_for(spec: &ModelSpec, side_by_side: u32, forms_batches: bool, memory: WorkerMemory) -> u32 {
     let (plain, decoupled) = match memory {
         WorkerMemory::Full => (PLAIN_DEPTH, DECOUPLED_DEPTH),
         WorkerMemory::Small => (1, SMALL_DECOUPLED_DEPTH),
     };
-    if spec.decoupled {
-        decoupled.max(spec.max_batch_size.min(MAX_SLOTS))
+    let slots = if spec.decoupled {
+        decoupled.max(spec.max_batch_size)
     } else if forms_batches {
-        spec.max_batch_size.clamp(1, MAX_SLOTS)
+        spec.max_batch_size.max(1)
     } else {
         // One batch that runs and one that is ready to be claimed.
-        plain.max(claim_limit(spec).saturating_mul(2)).min(MAX_SLOTS)
-    }
+        plain.max(claim_limit(spec).saturating_mul(2))
+    };
+    slots.max(side_by_side).min(MAX_SLOTS)
 }
 
 fn new_worker(

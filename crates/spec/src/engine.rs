@@ -77,6 +77,9 @@ pub struct WorkerSpec {
     pub attached: Option<i32>,
     /// Environment variables on top of the server's.
     pub environment: BTreeMap<String, String>,
+    /// Requests that an instance works on side by side, as far as it says; 0 where it takes one batch after the other.
+    #[serde(default)]
+    pub side_by_side: u32,
     /// Set-up of the process, passed on unread.
     pub setup: serde_json::Value,
     /// Beginnings of paths that its errors must not show, each with what stands for it.

@@ -98,7 +98,7 @@ class Apps:
         app = {"file": target.file} if target.file else {"module": target.module, "root": target.root}
         app |= {"state": _state(description.files), "secret": self._secret}
         for model in description.models:
-            write_model(self.repository, app_config(model), app)
+            write_model(self.repository, app_config(model), {**app, "concurrency": model["concurrency"]})
 
 
 def check_names(descriptions: Iterable[Description]) -> None:

@@ -55,14 +55,14 @@ def call_endpoint(model: Mapping[str, Any]) -> str:
     return json.dumps({"methods": ["POST"], "stream": bool(model["is_stream"]), "head": looks_at_head})
 
 
-def write_model(repository: Path, config: ModelConfig, app: Mapping[str, str]) -> None:
+def write_model(repository: Path, config: ModelConfig, app: Mapping[str, Any]) -> None:
     """Writes a model, or how it is now; the version is 1.
 
     Args:
         repository: The folder of the models.
         config: Its configuration.
         app: Where the app stands, for the worker: `file`, or `module` with `root`; what tells one `state` of the source
-            from another; the `secret` by which its steps know each other.
+            from another; the `secret` by which its steps know each other; its `concurrency`.
     """
     folder = repository / config.name
     version = folder / "1"
@@ -79,7 +79,7 @@ def write_version(folder: Path, app: Mapping[str, Any]) -> None:
     Args:
         folder: The version's folder, which is there.
         app: Where the app stands, and the `name` of the model; of a function that was exported, the `function`, and
-            how it takes arrays.
+            how it takes arrays; the `concurrency` of one that works on requests side by side.
     """
     (folder / "model.py").write_text(MODEL_FILE, encoding="utf-8")
     (folder / APP_FILE).write_text(json.dumps(app), encoding="utf-8")

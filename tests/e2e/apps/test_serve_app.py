@@ -47,10 +47,10 @@ def total(x: Annotated[np.ndarray, np.float32, (None, 3)]) -> tuple[list[int], l
     return [int(row.sum()) for row in x], [len(x)] * len(x)
 
 
-barrier = asyncio.Barrier(4)
+barrier = asyncio.Barrier(40)
 
 
-@alipes.model(concurrency=4)
+@alipes.model(concurrency=40)
 async def meet(x: int) -> int:
     await barrier.wait()
     return x
@@ -168,12 +168,12 @@ def test_coroutines_run_side_by_side(server: ServerProcess) -> None:
         with Client(server.grpc) as own:
             ended.append(int(own.infer("meet", {"x": [number]})["output_0"][0]))
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(40)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(ended) == [0, 1, 2, 3], "each waits until all four are there"
+    assert sorted(ended) == [*range(40)], "each waits until all of them are there"
 
 
 def test_a_generator_is_a_stream(server: ServerProcess) -> None:

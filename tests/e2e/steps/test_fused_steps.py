@@ -42,7 +42,7 @@ def test_a_softmax_is_fused_with_the_network_before_it(serve: Serve, tmp_path: P
     for name, config in (("share", SHARE), ("both", ENSEMBLE)):
         (tmp_path / name / "1").mkdir(parents=True)
         (tmp_path / name / "config.pbtxt").write_text(config)
-    server = serve(tmp_path).wait_until_started()
+    server = serve(tmp_path, "--ensemble-steps=measured", "--execution-threads=measured").wait_until_started()
     client = grpc_client.InferenceServerClient(server.grpc)
     for number in range(40):
         numbers = np.array([[number / 10, 0]], np.float32)

@@ -89,7 +89,8 @@ def test_quick_calls_of_a_model_that_does_not_batch_go_together(
 ) -> None:
     add_call_model(repository, "counts", COUNTS)
     notes.write("begun")
-    server = start()
+    # Of small memory a worker that does not batch gets one request at a time.
+    server = start("--worker-memory=full")
     # The worker learns that calls are quick.
     until(lambda: ask(server, "/counts") == b"1")
     for _ in range(100):

@@ -60,6 +60,7 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
         "command": [sys.executable, str(Path(alipes.__file__).parent / "worker" / "bootstrap.py")],
         "attached": None,
         "environment": {},
+        "side_by_side": 0,
         "setup": {
             "schema": 1,
             "model_name": "m",
@@ -84,6 +85,17 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
         "max_leased_bytes": 1 << 30,
     }
     assert made.notices == ()
+
+
+@pytest.mark.parametrize(
+    ("app", "places"),
+    [({"concurrency": 40}, 40), ({"concurrency": 10_000}, 4096), ({}, 0), ({"concurrency": "many"}, 0), ([], 0)],
+)
+def test_an_app_says_how_many_requests_it_works_on_side_by_side(
+    plan: Plan, model: Path, app: object, places: int
+) -> None:
+    (model / "3" / "app.json").write_text(json.dumps(app))
+    assert engine(plan(""))["side_by_side"] == places
 
 
 def test_the_metadata_names_the_backend(plan: Plan) -> None:

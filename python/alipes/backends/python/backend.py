@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,9 @@ _BOOTSTRAP: Final = Path(__file__).parents[2] / "worker" / "bootstrap.py"
 _APP: Final = "app.json"
 """File of a version that runs a function of an app."""
 
+_MOST_SIDE_BY_SIDE: Final = 4096
+"""A link to a process has no more places."""
+
 _RESERVED_CHARACTERS: Final = frozenset(";|&$`<>()[]{}\\\"'*?~#!")
 """What a shell reads. Releases of Triton after 2.51 refuse it in the names that they give to processes."""
 
@@ -38,7 +42,7 @@ class PythonBackend(Backend):
     def complete(self) -> None:
         """Let the model complete its configuration, listed inputs and outputs or not: it may have more to say."""
         self._check_names()
-        if (self.draft.version_folder / _APP).is_file():
+        if self._app().is_file():
             return  # the app has said all of it before it was written
         merge_completed(self.draft.config, self._ask())
 
@@ -51,6 +55,7 @@ class PythonBackend(Backend):
             "command": self._command,
             "attached": None,
             "environment": self._variables(),
+            "side_by_side": self._side_by_side(),
             "setup": self._setup(),
             "hidden": hidden_prefixes(self.draft.folder, self._environment().python),
             "start_timeout_s": parameters.start_timeout_s,
@@ -65,6 +70,17 @@ class PythonBackend(Backend):
         """The engine as it is, once the new names of the instances have been checked as a load checks them."""
         self._check_names()
         return engine
+
+    def _app(self) -> Path:
+        return self.draft.version_folder / _APP
+
+    def _side_by_side(self) -> int:
+        """Requests that a process works on side by side, as its app says; 0 where it says nothing."""
+        try:
+            said = json.loads(self._app().read_bytes()).get("concurrency", 0)
+        except (OSError, ValueError, AttributeError):  # the process says what is wrong with it
+            return 0
+        return min(max(said, 0), _MOST_SIDE_BY_SIDE) if isinstance(said, int) else 0
 
     def _setup(self) -> dict[str, Any]:
         """What a process is told."""

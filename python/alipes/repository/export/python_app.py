@@ -125,8 +125,9 @@ class _Copy:
         self._write(model)
 
     def _write(self, model: Mapping[str, Any], **arrays: Any) -> None:
-        app = {"file": _FILE, "name": self._model, "function": self._source.__name__}
-        write_version(self._request.folder, {**app, **arrays, "schema": model["schema"]})
+        app: dict[str, Any] = {"file": _FILE, "name": self._model, "function": self._source.__name__}
+        app |= {**arrays, "concurrency": model["concurrency"], "schema": model["schema"]}
+        write_version(self._request.folder, app)
 
     @contextmanager
     def _read(self) -> Iterator[Any]:

@@ -80,6 +80,7 @@ def described(step: Step, plan: Plan | None = None) -> dict[str, Any]:
         "max_delay_s": options.max_delay_s,
         "instances": options.instances,
         "device": options.device,
+        "concurrency": options.concurrency if plan.is_async or plan.is_stream else 0,
         "is_stream": plan.is_stream,
         "has_endpoint": step.has_endpoint,
         "looks_at_head": bool(plan.request),
