@@ -23,6 +23,16 @@ max_batch_size: 0
 input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] } ]
 """
+# An ensemble whose only step is `mlp`.
+ENSEMBLE = """
+platform: "ensemble"
+max_batch_size: 64
+input [ { name: "x" data_type: TYPE_FP32 dims: [ 64 ] } ]
+output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "mlp" model_version: -1 input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } }
+] }
+"""
 _FLOAT = TensorProto.FLOAT
 
 

@@ -15,7 +15,7 @@ import pytest
 from alipes import Client
 from support.command import Done, alipes
 from support.models import add_model
-from support.perf_models import add_perf_models, identity
+from support.perf_models import ENSEMBLE, add_perf_models, identity
 from support.python_models import add_python_model
 from support.regions import ALLOWED
 from support.server import TIMEOUT_S, ServerProcess
@@ -24,15 +24,6 @@ from support.waiting import until
 Serve = Callable[..., ServerProcess]
 
 QUICK = ("-p", "300", "-s", "1000000")
-ENSEMBLE = """
-platform: "ensemble"
-max_batch_size: 64
-input [ { name: "x" data_type: TYPE_FP32 dims: [ 64 ] } ]
-output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]
-ensemble_scheduling { step [
-  { model_name: "mlp" model_version: -1 input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } }
-] }
-"""
 FAILS_LATER = """
 class TritonPythonModel:
     def initialize(self, args):
@@ -42,6 +33,15 @@ class TritonPythonModel:
         self.seen += len(requests)
         if self.seen > 200:
             raise RuntimeError("enough is enough")
+        return [answer(Y=given(request)) for request in requests]
+"""
+SLEEPS = """
+import time
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        time.sleep(20)
         return [answer(Y=given(request)) for request in requests]
 """
 APP = """
@@ -63,6 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ite
     add_model(folder / "models", "cached", identity(), config="response_cache { enable: true }\n")
     add_python_model(folder / "models", "words", signature="X: BYTES[2] -> Y: BYTES[2]")
     add_python_model(folder / "models", "later", FAILS_LATER)
+    add_python_model(folder / "models", "sleeps", SLEEPS)
     (folder / "app.py").write_text(APP)
     yield serve_module(folder / "app.py", str(folder / "models"), ALLOWED, "--cache-config=local,size=1048576")
 
@@ -162,6 +163,12 @@ def test_the_first_failure_ends_a_run_with_what_was_measured(server: ServerProce
     assert "Thread [0] had error: " in done.err
     assert "enough is enough" in done.err
     assert "    Request count: 200\n" in done.out
+
+
+def test_a_server_that_hangs_is_given_up(server: ServerProcess) -> None:
+    done = measure(server, "sleeps", "--shape", "X:1", "-p", "100")
+    assert done.code == 3
+    assert done.err == "No valid requests recorded within time interval. Please use a larger time window.\n"
 
 
 def test_binary_search_stops_at_the_limit(server: ServerProcess) -> None:

@@ -58,6 +58,7 @@ def _levels(words: Words) -> Load:
     if (argument := words.last("request-intervals")) is not None:
         spans = _intervals(argument)
         rate = len(spans) / sum(spans)
+        rate = int(rate) or rate  # as the original shows it
         return Load("intervals", rate, rate, intervals_s=spans)
     if (argument := words.last("concurrency-range")) is not None:
         values = span(argument)

@@ -81,7 +81,7 @@ class LevelMeasurement:
         """Measures a level.
 
         Raises:
-            Failed: If a window has no answer at all.
+            Failed: If several windows have no answer at all.
         """
         measuring, windows = self._measuring, list[MeasuredWindow]()
         try:
@@ -99,17 +99,19 @@ class LevelMeasurement:
 
     def _ended(self, windows: Sequence[MeasuredWindow], watch: Watch) -> tuple[Outcome, str] | None:
         """How the level ends with these windows; `None` where it goes on."""
-        last = windows[-1].client
+        last, measuring = windows[-1].client, self._measuring
         if last.failures:
             return "failed", next(iter(last.failures))
         if self._is_interrupted:
             return "interrupted", ""
-        if not last.answers:
+        if not any(window.client.answers for window in windows[-AGREEING:]) and len(windows) >= min(
+            AGREEING, measuring.most_windows
+        ):
             raise Failed(
                 "No valid requests recorded within time interval. Please use a larger time window.", Exit.OPTION
             )
         watch(windows)
-        if self._measuring.requests:
+        if measuring.requests:
             return None
         last_windows = windows[-AGREEING:]
         if len(last_windows) == AGREEING and all(self._is_above([window]) for window in last_windows):

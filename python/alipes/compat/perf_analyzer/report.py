@@ -117,8 +117,11 @@ def level_lines(level: MeasuredLevel, settings: Settings, model: Model) -> Itera
 def _client_lines(result: MeasuredWindow, settings: Settings) -> Iterator[str]:
     client, verbose = result.client, settings.reports.verbosity > 0
     yield f"    Request count: {client.answers}"
-    delayed = delayed_share(result)
-    if settings.load.mode != "concurrency" and delayed > _DELAYED_SHARE:
+    delayed = delayed_share(result) if settings.load.mode != "concurrency" else 0.0
+    if settings.load.mode != "concurrency" and (verbose or delayed > _DELAYED_SHARE):
+        # Over a window, as many are sent as are over, but for those that are under way at its ends.
+        yield f"    Avg send request rate: {figure((client.answers + client.failed) / client.seconds)} infer/sec"
+    if delayed > _DELAYED_SHARE:
         yield (
             "    [WARNING] Perf Analyzer was not able to keep up with the desired request rate. "
             f"{delayed * 100:.2f}% of the requests were delayed. "
