@@ -146,6 +146,7 @@ clients: tools
 
 docs: dev
 	@$(DEV)/python -m alipes.config.reference
+	@$(DEV)/python -m alipes.compat.perf_analyzer.reference
 	@$(DEV)/python tools/limits-page
 	@$(DEV)/python tools/backends-page
 	@"$(PYTHON)" tools/gate table

@@ -42,8 +42,8 @@ def read_settings(arguments: Sequence[Argument]) -> Settings:
     """
     words = Words(arguments)
     for argument in arguments:
-        if argument.option.refused:
-            raise Failed(f"Error: {argument.written} is not served: {argument.option.refused}", Exit.OPTION)
+        if not argument.option.is_served:
+            raise Failed(f"Error: {argument.written} is not served: {argument.option.about}", Exit.OPTION)
     settings = Settings(
         _target(words),
         read_load(words),
