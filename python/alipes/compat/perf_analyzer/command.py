@@ -27,13 +27,14 @@ from alipes.compat.perf_analyzer.report import (
     settings_lines,
     summary_lines,
 )
-from alipes.compat.perf_analyzer.requests import Prepared, dataset_of, endpoint_of, prepare, tls_of
+from alipes.compat.perf_analyzer.requests import Prepared, dataset_of, prepare, tls_of
 from alipes.compat.perf_analyzer.search import search
 from alipes.compat.perf_analyzer.server_statistics import ServerStatistics
-from alipes.compat.perf_analyzer.settings import Settings
+from alipes.compat.perf_analyzer.settings import Settings, Target
 from alipes.compat.perf_analyzer.shared_tensors import prepare_shared
 from alipes.compat.perf_analyzer.usage import usage
 from alipes.compat.perf_analyzer.windows import MeasuredWindow
+from alipes.errors import AlipesError
 
 __all__ = ["main"]
 
@@ -72,6 +73,13 @@ def _about(names: AbstractSet[str]) -> str | None:
     return f"Perf Analyzer of alipes {alipes.__version__}"
 
 
+def _client(target: Target) -> Client:
+    try:
+        return Client(target.address, headers=dict(target.headers), tls=tls_of(target))
+    except AlipesError as error:
+        raise Failed(f"error: failed to create triton client backend: {error}\n") from error
+
+
 class _Run:
     """The parts of a run."""
 
@@ -82,10 +90,7 @@ class _Run:
 
     def go(self) -> int:
         settings = self._settings
-        endpoint_of(settings.target)
-        client = self._stack.enter_context(
-            Client(settings.target.address, headers=dict(settings.target.headers), tls=tls_of(settings.target))
-        )
+        client = self._stack.enter_context(_client(settings.target))
         has_v2 = settings.target.kind == "triton"
         model = Model.ask(client, settings.target) if has_v2 else model_of(settings)
         if has_v2:

@@ -19,7 +19,7 @@ from alipes.compat.perf_analyzer.model import Model
 from alipes.compat.perf_analyzer.settings import SentData, Target
 from alipes.errors import AlipesError
 
-__all__ = ["Prepared", "dataset_of", "endpoint_of", "prepare", "tensor", "tls_of"]
+__all__ = ["Prepared", "dataset_of", "prepare", "tensor", "tls_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +55,9 @@ def tls_of(target: Target) -> Tls | None:
     return Tls(**{role: str(path) for role, path in target.encryption.items()})
 
 
-def endpoint_of(target: Target) -> Endpoint:
-    """Where requests go.
-
-    Raises:
-        Failed: If it is no address.
-    """
-    try:
-        return Endpoint.parse(target.address, tls_of(target))
-    except AlipesError as error:
-        raise Failed(f"error: failed to read the address '{target.url}': {error}") from error
-
-
 def empty_requests(target: Target) -> LoadTestRequests:
     """No requests yet, for the server."""
-    endpoint = endpoint_of(target)
+    endpoint = Endpoint.parse(target.address, tls_of(target))
     security = endpoint.tls.read() if endpoint.tls is not None else None
     headers = list(target.headers.items())
     return LoadTestRequests(endpoint.address, endpoint.wire, headers=headers, tls=security)
