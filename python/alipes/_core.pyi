@@ -356,12 +356,31 @@ class LoadTestRequests:
         outputs: Sequence[str | tuple[str, dict[str, Any]]] | None = None,
         request_id: str = "",
         parameters: dict[str, bool | int | float | str] | None = None,
+        stream: bool = False,
+        decoupled: bool = False,
     ) -> None:
-        """Adds an inference; the arguments are those of `ClientLink.infer`."""
+        """Adds an inference; the arguments are those of `ClientLink.infer`, and two more.
+
+        Args:
+            stream: gRPC: it goes over a stream (`ModelStreamInfer`), of which each caller has one.
+            decoupled: On a stream: it is over with the response that says so, otherwise with the first response.
+
+        Raises:
+            ValueError: If an argument does not fit, or a stream is asked for over HTTP.
+        """
     def call(self, path: str, body: bytes | None = None) -> None:
         """Adds anything else; the arguments are those of `ClientLink.call`."""
     def post(self, path: str, content_type: str, body: bytes) -> None:
         """Adds a post of any kind, over HTTP."""
+    def chain(self) -> None:
+        """Ties the requests since the last chain together: one caller sends them one after the other.
+
+        While it does, no other caller sends the same chain, so requests of a sequence may have their correlation ids
+        when they are added. Either all requests belong to chains, or none does.
+
+        Raises:
+            ValueError: If no request was added since the last chain.
+        """
     def __len__(self) -> int: ...
 
 @final
@@ -370,7 +389,7 @@ class LoadTestEngine:
 
     def __new__(
         cls,
-        requests: LoadTestRequests,
+        requests: LoadTestRequests | Sequence[tuple[LoadTestRequests, float]],
         callers: int | None = None,
         rates: Sequence[tuple[float, float, float]] | None = None,
         intervals_s: Sequence[float] | None = None,
@@ -380,20 +399,26 @@ class LoadTestEngine:
         calls_per_connection: int = 8,
         count: int | None = None,
         samples: int = 0,
+        timeout_s: float | None = None,
+        log: int = 0,
+        repeats: bool = False,
     ) -> LoadTestEngine:
         """Begins.
 
         Args:
-            requests: What is sent, in turn.
+            requests: What is sent, in turn; several with their weights are mixed.
             callers: A closed loop: each sends its next request when its last one was answered.
             rates: An open loop: seconds, and requests per second at the beginning and at the end of each piece.
             intervals_s: An open loop: seconds in front of each request, over and over.
             seed: With rates: random arrivals (Poisson) instead of even ones.
-            in_flight: An open loop: most requests under way; what is due beyond waits.
+            in_flight: An open loop: most requests under way, of each of several; what is due beyond waits.
             threads: Threads that send.
             calls_per_connection: gRPC: calls that share a connection.
-            count: How many requests are sent; without end by default.
-            samples: Answers that each thread keeps between two cuts.
+            count: How many requests are sent; without end by default. Chains that have begun are ended.
+            samples: Answers that each thread keeps between two cuts, spread over those that came.
+            timeout_s: Longest wait for an answer, after which a request has failed; without limit by default.
+            log: Requests whose moments are kept between two cuts; further ones are counted.
+            repeats: With rates: the first piece follows the last one.
 
         Raises:
             TransportError: If there is no request, or one is for another protocol.
@@ -461,7 +486,34 @@ class LoadTestRecord:
         """Processor time of the threads that send."""
     @property
     def samples(self) -> list[tuple[int, bytes]]:
-        """Which request, and its answer as it came."""
+        """Which request, and its answer as it came; of several responses the last."""
+    @property
+    def parts(self) -> list[LoadTestRecord]:
+        """What was measured of each of several requests with weights; empty for one. Numbers of requests in samples and
+        logs mean those of a part."""
+    @property
+    def responses(self) -> int | None:
+        """Responses on streams; `None` if no request went over one."""
+    @property
+    def first_responses(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """On streams: from the moment a request was due until its first response was there."""
+    @property
+    def response_gaps(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """On streams: between the responses of a request."""
+    @property
+    def log(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Arrays with an element for each request that is kept, in the order in which they ended.
+
+        `request` says which it was, `due_ns`, `begun_ns` and `end_ns` when it was due, when its first byte was sent and
+        when it was over, `failed` whether it failed, and `responses` how many moments it has in `responses_ns`. Moments
+        are nanoseconds since the beginning of 1970.
+        """
+    @property
+    def responses_ns(self) -> np.ndarray[Any, Any]:
+        """Moments of the responses, request by request."""
+    @property
+    def unlogged(self) -> int:
+        """Requests for which the log had no room."""
 
 @final
 class ClientStream:

@@ -25,6 +25,8 @@ pub enum Schedule {
         pieces: Vec<Piece>,
         /// For Poisson's process.
         seed: Option<u64>,
+        /// Whether the first piece follows the last one.
+        repeats: bool,
     },
     /// With these spans in front of each request, over and over.
     Intervals(Vec<Duration>),
@@ -34,7 +36,9 @@ impl Schedule {
     /// The moments at which requests are due, as spans since the beginning, in their order.
     pub fn moments(&self) -> Moments {
         let source = match self {
-            Schedule::Rate { pieces, seed } => Source::Rate {
+            Schedule::Rate { pieces, seed, repeats } => Source::Rate {
+                // Pieces without a request would be gone through for ever.
+                repeats: *repeats && pieces.iter().any(|piece| requests(piece) > 0.0),
                 pieces: pieces.clone(),
                 random: seed.map(SmallRng::seed_from_u64),
                 at: 0,
@@ -58,6 +62,7 @@ enum Source {
     Rate {
         pieces: Vec<Piece>,
         random: Option<SmallRng>,
+        repeats: bool,
         /// The piece that the next moment is looked for in.
         at: usize,
         piece_begin_s: f64,
@@ -81,7 +86,7 @@ impl Iterator for Moments {
                 *at = (*at + 1) % spans.len();
                 Some(*moment)
             }
-            Source::Rate { pieces, random, at, piece_begin_s, inside } => {
+            Source::Rate { pieces, random, repeats, at, piece_begin_s, inside } => {
                 // A request is due when the rate has added up to one more, or to an exponential share.
                 let mut share = match random {
                     None => 1.0,
@@ -99,6 +104,9 @@ impl Iterator for Moments {
                     *piece_begin_s += piece.length.as_secs_f64();
                     *inside = 0.0;
                     *at += 1;
+                    if *repeats {
+                        *at %= pieces.len();
+                    }
                 }
             }
         }
@@ -127,7 +135,7 @@ mod tests {
 
     fn rate(pieces: &[(f64, f64, f64)], seed: Option<u64>) -> Schedule {
         let piece = |&(length, from, to)| Piece { length: Duration::from_secs_f64(length), from, to };
-        Schedule::Rate { pieces: pieces.iter().map(piece).collect(), seed }
+        Schedule::Rate { pieces: pieces.iter().map(piece).collect(), seed, repeats: false }
     }
 
     fn seconds(schedule: &Schedule) -> Vec<f64> {
@@ -162,6 +170,22 @@ mod tests {
         assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "{variance}");
         assert_eq!(moments, seconds(&rate(&[(100.0, 200.0, 200.0)], Some(7))));
         assert_ne!(moments, seconds(&rate(&[(100.0, 200.0, 200.0)], Some(8))));
+    }
+
+    fn repeated(schedule: Schedule) -> Schedule {
+        let Schedule::Rate { pieces, seed, .. } = schedule else { panic!("it has no pieces") };
+        Schedule::Rate { pieces, seed, repeats: true }
+    }
+
+    #[test]
+    fn bursts_come_again() {
+        let bursts = repeated(rate(&[(1.0, 0.0, 0.0), (0.5, 40.0, 40.0)], None));
+        let moments: Vec<f64> = bursts.moments().take(60).map(|moment| moment.as_secs_f64()).collect();
+        for (burst, moments) in moments.chunks(20).enumerate() {
+            let begin = 1.5 * burst as f64 + 1.0;
+            assert!(moments.iter().all(|moment| (begin..begin + 0.5 + 1e-9).contains(moment)), "{moments:?}");
+        }
+        assert_eq!(repeated(rate(&[(1.0, 0.0, 0.0)], None)).moments().next(), None);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::time::Duration;
 use alipes_client::{ClientError, Kind, Wire};
 use tokio::sync::watch;
 
-use crate::plan::{Plan, Prepared};
+use crate::log::Calendar;
+use crate::mix::Mix;
+use crate::plan::{Loop, Plan, Prepared, Source};
 use crate::record::Record;
 use crate::worker::{self, Common, Measured, Part};
 
@@ -33,12 +35,22 @@ impl Engine {
     /// A plan that has no requests, or requests for another protocol; a system that has no thread left.
     pub fn start(plan: Plan) -> Result<Engine, ClientError> {
         check(&plan)?;
-        let of = plan.threads.get().min(plan.in_flight());
-        let common = Arc::new(Common { plan, stopping: AtomicBool::new(false), begun: AtomicU64::new(0) });
+        let mix = Mix::new(&plan.sources.iter().map(|source| source.weight).collect::<Vec<_>>())?;
+        let chains = plan.sources.iter().map(|source| source.chains.len()).filter(|count| *count > 0);
+        let of = plan.threads.get().min(plan.in_flight()).min(chains.min().unwrap_or(usize::MAX));
+        let (sources, keep) = (plan.sources.len(), plan.keep);
+        let common = Arc::new(Common {
+            plan,
+            mix,
+            calendar: Calendar::now(),
+            stopping: AtomicBool::new(false),
+            begun: AtomicU64::new(0),
+            claimed: AtomicU64::new(0),
+        });
         let (stop, stopped) = watch::channel(None);
         let mut engine = Engine { common, threads: Vec::with_capacity(of), stop };
         for number in 0..of {
-            let measured = Arc::new(Measured::default());
+            let measured = Arc::new(Measured::new(sources, keep));
             let (common, own, stopped) = (engine.common.clone(), measured.clone(), stopped.clone());
             let begin = thread::Builder::new().name(format!("alipes-loadtest-{number}"));
             let handle = begin
@@ -49,23 +61,25 @@ impl Engine {
         Ok(engine)
     }
 
-    /// What was measured since the last cut.
-    pub fn cut(&self) -> Record {
-        let mut all = Record::default();
+    /// What was measured since the last cut, for each source; the processor time is in the first.
+    pub fn cut(&self) -> Vec<Record> {
+        let plan = &self.common.plan;
+        let mut all = worker::empty(plan.sources.len(), plan.keep);
         for thread in &self.threads {
-            // The new record is made before the lock is held: the sender waits for nothing.
-            let empty = Record::default();
-            let mut record = std::mem::replace(&mut *thread.measured.record.lock(), empty);
+            // The new records are made before the lock is held: the sender waits for nothing.
+            let empty = worker::empty(plan.sources.len(), plan.keep);
+            let records = std::mem::replace(&mut *thread.measured.records.lock(), empty);
             let busy_ns = thread.measured.busy_ns.load(Ordering::Relaxed);
-            record.busy_ns = busy_ns - thread.counted_ns.swap(busy_ns, Ordering::Relaxed);
-            all.add(record);
+            all[0].busy_ns += busy_ns - thread.counted_ns.swap(busy_ns, Ordering::Relaxed);
+            all.iter_mut().zip(records).for_each(|(sum, record)| sum.add(record));
         }
         all
     }
 
     /// Answers since the last cut.
     pub fn answers(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.measured.record.lock().answers()).sum()
+        let of_thread = |thread: &Running| thread.measured.records.lock().iter().map(Record::answers).sum::<u64>();
+        self.threads.iter().map(of_thread).sum()
     }
 
     /// Whether everything was sent and answered.
@@ -99,15 +113,37 @@ impl Drop for Engine {
 }
 
 fn check(plan: &Plan) -> Result<(), ClientError> {
-    let wrong = |text: &str| Err(ClientError::new(Kind::Connect, text));
-    let fits = |request: &Prepared| {
-        matches!((request, plan.target.wire), (Prepared::Http(_), Wire::Http) | (Prepared::Grpc { .. }, Wire::Grpc))
+    if plan.sources.is_empty() {
+        return Err(wrong("a load needs a request"));
+    }
+    plan.sources.iter().try_for_each(|source| check_source(source, &plan.pace))
+}
+
+fn check_source(source: &Source, pace: &Loop) -> Result<(), ClientError> {
+    let fits = |request: &Prepared| match request {
+        Prepared::Http(_) => source.target.wire == Wire::Http,
+        Prepared::Grpc { .. } | Prepared::Stream { .. } => source.target.wire == Wire::Grpc,
     };
-    match &plan.requests[..] {
-        [] => wrong("a load needs a request"),
-        requests if !requests.iter().all(fits) => {
-            wrong("a request of the load is for another protocol than its target")
+    if source.requests.is_empty() {
+        return Err(wrong("a load needs a request"));
+    }
+    if !source.requests.iter().all(fits) {
+        return Err(wrong("a request of the load is for another protocol than its target"));
+    }
+    if source.chains.iter().any(|chain| chain.is_empty() || chain.end > source.requests.len()) {
+        return Err(wrong("a chain has no requests"));
+    }
+    match pace {
+        Loop::Closed { callers } if (1..callers.get()).contains(&source.chains.len()) => {
+            let have = source.chains.len();
+            Err(wrong(format!(
+                "{callers} callers need as many chains, since no two may send the same at a time: there are {have}"
+            )))
         }
         _ => Ok(()),
     }
+}
+
+fn wrong(text: impl Into<String>) -> ClientError {
+    ClientError::new(Kind::Connect, text)
 }

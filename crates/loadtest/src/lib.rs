@@ -7,15 +7,25 @@
 //! [`engine::Engine`] runs a [`plan::Plan`] on threads of its own until it is stopped; [`engine::Engine::cut`] takes
 //! what was measured since the last cut, so that who measures decides what a window is.
 
+mod answers;
 pub mod arrivals;
+mod caller;
+mod chains;
 pub mod engine;
+mod limit;
 mod line;
+pub mod log;
+mod mix;
 pub mod plan;
 mod queue;
 pub mod record;
+pub mod samples;
+pub mod streamed;
 mod timer;
 mod worker;
 
 pub use engine::Engine;
-pub use plan::{Loop, Plan, Prepared};
-pub use record::{Record, Sample};
+pub use log::Log;
+pub use plan::{Loop, Plan, Prepared, Source};
+pub use record::{Keep, Record};
+pub use samples::Sample;

@@ -1,8 +1,10 @@
-//! Ways to the server, each for one call at a time.
+//! Ways to the server, each for one request at a time.
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
+use alipes_client::grpc::local_stream::LocalStream;
 use alipes_client::grpc::{connect, unary};
 use alipes_client::http::connection::HttpConnection;
 use alipes_client::{ClientError, Kind, Received, Target, Wire};
@@ -10,6 +12,7 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use tokio::sync::Mutex;
 
+use crate::answers::Answers;
 use crate::plan::Prepared;
 
 /// A connection of gRPC that several lines share; none where it is not open.
@@ -23,7 +26,7 @@ pub struct Line {
 
 enum Way {
     Http(Option<Box<HttpConnection>>),
-    Grpc { shared: Shared, own: Option<SendRequest<Bytes>> },
+    Grpc { shared: Shared, own: Option<SendRequest<Bytes>>, stream: Option<Box<LocalStream>> },
 }
 
 impl Line {
@@ -31,7 +34,7 @@ impl Line {
     pub fn new(target: Arc<Target>, shared: Shared) -> Line {
         let way = match target.wire {
             Wire::Http => Way::Http(None),
-            Wire::Grpc => Way::Grpc { shared, own: None },
+            Wire::Grpc => Way::Grpc { shared, own: None, stream: None },
         };
         Line { target, way }
     }
@@ -52,7 +55,7 @@ impl Line {
                 *connection = Some(Box::new(opened));
                 Ok(true)
             }
-            Way::Grpc { shared, own } => {
+            Way::Grpc { shared, own, .. } => {
                 let mut shared = shared.lock().await;
                 let is_new = shared.is_none();
                 if is_new {
@@ -69,11 +72,11 @@ impl Line {
         }
     }
 
-    /// Asks over the open line; one that broke is closed.
+    /// Asks over the open line; one that broke is closed. What a stream answers is noted in `answers` as it comes.
     ///
     /// # Errors
     /// What the server says, or a broken connection.
-    pub async fn ask(&mut self, request: &Prepared) -> Result<Received, ClientError> {
+    pub async fn ask(&mut self, request: &Prepared, answers: &mut Answers) -> Result<Received, ClientError> {
         match (&mut self.way, request) {
             (Way::Http(way @ Some(_)), Prepared::Http(whole)) => {
                 let connection = way.as_mut().expect("it is open");
@@ -83,17 +86,98 @@ impl Line {
                 }
                 outcome
             }
-            (Way::Grpc { shared, own }, Prepared::Grpc { head, message }) if own.is_some() => {
+            (Way::Grpc { shared, own, stream }, request) if own.is_some() => {
                 let requests = own.clone().expect("it is open");
-                let outcome =
-                    unary::exchange(requests, &self.target, (**head).clone(), vec![message.clone()], false).await;
+                let outcome = match request {
+                    Prepared::Grpc { head, message } => {
+                        unary::exchange(requests, &self.target, (**head).clone(), vec![message.clone()], false).await
+                    }
+                    Prepared::Stream { head, message, decoupled } => {
+                        let own = StreamRequest { head, message, decoupled: *decoupled };
+                        own.over(requests, stream, answers).await
+                    }
+                    Prepared::Http(_) => Err(unfit()),
+                };
                 if matches!(&outcome, Err(error) if matches!(error.kind, Kind::Broken | Kind::Tls)) {
                     *own = None;
                     *shared.lock().await = None;
                 }
                 outcome
             }
-            _ => Err(ClientError::new(Kind::Connect, "the line is closed, or the request is for another protocol")),
+            _ => Err(unfit()),
+        }
+    }
+
+    /// Gives up what is under way: its answer must not be taken for the next request's.
+    pub fn cut(&mut self) {
+        match &mut self.way {
+            Way::Http(connection) => *connection = None,
+            Way::Grpc { stream, .. } => *stream = None,
+        }
+    }
+}
+
+fn unfit() -> ClientError {
+    ClientError::new(Kind::Connect, "the line is closed, or the request is for another protocol")
+}
+
+/// A request on a stream.
+struct StreamRequest<'a> {
+    head: &'a http::Request<()>,
+    message: &'a Bytes,
+    decoupled: bool,
+}
+
+impl StreamRequest<'_> {
+    /// Asks over the stream, which is opened where it is not open.
+    async fn over(
+        &self,
+        requests: SendRequest<Bytes>,
+        open: &mut Option<Box<LocalStream>>,
+        answers: &mut Answers,
+    ) -> Result<Received, ClientError> {
+        let mut stream = match open.take() {
+            Some(stream) => stream,
+            None => Box::new(LocalStream::open(requests, self.head.clone()).await?),
+        };
+        stream.send(self.message.clone()).await?;
+        let sent = alipes_clock::now();
+        let (outcome, keep) = self.receive(&mut stream, sent, answers).await?;
+        if keep {
+            *open = Some(stream);
+        }
+        outcome
+    }
+
+    /// # Returns
+    /// The last answer that says something, and whether nothing more can come of this request.
+    async fn receive(
+        &self,
+        stream: &mut LocalStream,
+        sent: Instant,
+        answers: &mut Answers,
+    ) -> Result<(Result<Received, ClientError>, bool), ClientError> {
+        let (mut failure, mut last) = (None, None);
+        loop {
+            let (message, mark) = stream.receive().await?;
+            let now = alipes_clock::now();
+            let is_over = !self.decoupled || mark.last == Some(true);
+            if !mark.error.is_empty() {
+                // What kind of error it was is not said on a stream.
+                let error = ClientError::new(Kind::Refused(2), mark.error);
+                if is_over || mark.last.is_none() {
+                    return Ok((Err(error), is_over));
+                }
+                failure.get_or_insert(error);
+            } else if !(mark.is_empty && is_over && self.decoupled) {
+                answers.add(now, message.len());
+                last = Some(message);
+            }
+            if is_over {
+                let first = answers.first().unwrap_or(now);
+                let body = last.unwrap_or_default();
+                return Ok((failure.map_or(Ok(Received { body, sent, first }), Err), true));
+            }
         }
     }
 }

@@ -1,13 +1,16 @@
 //! What is sent, to whom, and when.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::time::Duration;
 
-use alipes_client::grpc::unary;
+use alipes_client::grpc::{local_stream, unary};
 use alipes_client::http::head;
 use alipes_client::{ClientError, Kind, Outgoing, Target, Verb, Wire};
 use bytes::{Bytes, BytesMut};
 
 use crate::arrivals::Schedule;
+use crate::record::Keep;
 
 /// The line of a head that a post replaces.
 const JSON: &str = "Content-Type: application/json";
@@ -24,6 +27,15 @@ pub enum Prepared {
         /// The five bytes of the prefix, then the message.
         message: Bytes,
     },
+    /// A request on a stream of inference requests.
+    Stream {
+        /// The stream's head.
+        head: Box<http::Request<()>>,
+        /// The five bytes of the prefix, then the message.
+        message: Bytes,
+        /// Whether the model may answer with any number of responses, of which the last one says so.
+        decoupled: bool,
+    },
 }
 
 impl Prepared {
@@ -39,6 +51,15 @@ impl Prepared {
                 Ok(Prepared::Grpc { head: Box::new(head), message: joined("", &outgoing.pieces) })
             }
         }
+    }
+
+    /// An inference on a stream, over gRPC.
+    ///
+    /// # Errors
+    /// Headers of the target that cannot be sent.
+    pub fn stream(target: &Target, outgoing: &Outgoing, decoupled: bool) -> Result<Prepared, ClientError> {
+        let head = Box::new(local_stream::head(target)?);
+        Ok(Prepared::Stream { head, message: joined("", &outgoing.pieces), decoupled })
     }
 
     /// A post of anything, over HTTP.
@@ -71,7 +92,8 @@ pub enum Loop {
         /// How many.
         callers: NonZeroUsize,
     },
-    /// A schedule; at most so many requests are under way, and what is due beyond waits here, which its latency shows.
+    /// A schedule; at most so many requests of each source are under way, and what is due beyond waits here, which its
+    /// latency shows.
     Open {
         /// When requests are due.
         schedule: Schedule,
@@ -80,27 +102,41 @@ pub enum Loop {
     },
 }
 
-/// A load.
+/// Requests for one server, and how often they are sent beside those for others.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Source {
     /// Who is asked.
     pub target: Target,
     /// Sent in turn.
     pub requests: Vec<Prepared>,
+    /// Requests that one caller sends one after the other, such as those of a sequence; no caller sends a chain that
+    /// another has not ended. Without chains each request is on its own.
+    pub chains: Vec<Range<usize>>,
+    /// Its share beside that of other sources: of the chains in a closed loop where it has any, else of the requests.
+    pub weight: f64,
+}
+
+/// A load.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is sent to whom.
+    pub sources: Vec<Source>,
     /// When.
     pub pace: Loop,
     /// Threads that send and receive.
     pub threads: NonZeroUsize,
     /// gRPC: most calls that share a connection.
     pub calls_per_connection: NonZeroUsize,
-    /// How many requests are sent in all; without end where there is no number.
+    /// How many requests are sent in all; without end where there is no number. Chains that have begun are ended.
     pub count: Option<u64>,
-    /// Answers that a cut keeps whole, for who checks them.
-    pub samples: usize,
+    /// Longest wait for an answer, after which the request has failed.
+    pub limit: Option<Duration>,
+    /// What a cut keeps beside sums.
+    pub keep: Keep,
 }
 
 impl Plan {
-    /// Most requests that are under way.
+    /// Most requests that are under way, of each source in an open loop.
     pub fn in_flight(&self) -> usize {
         match self.pace {
             Loop::Closed { callers } => callers.get(),

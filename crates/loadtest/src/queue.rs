@@ -32,17 +32,31 @@ pub enum Put {
     Dropped,
 }
 
+/// Which of several callers without a request has the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The last to become free, so that few connections do the work of a low rate.
+    LastFirst,
+    /// The one that has been free for longest.
+    InTurn,
+}
+
 /// Requests that are due.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Queue {
     waiting: RefCell<VecDeque<Due>>,
-    /// Callers without a request. The last to become free is the first to be called, so that few connections do the
-    /// work of a low rate.
-    idle: RefCell<Vec<Rc<Notify>>>,
+    /// Callers without a request.
+    idle: RefCell<VecDeque<Rc<Notify>>>,
+    order: Order,
     closed: Cell<bool>,
 }
 
 impl Queue {
+    /// A queue that is open, with nobody at it.
+    pub fn new(order: Order) -> Queue {
+        Queue { waiting: RefCell::default(), idle: RefCell::default(), order, closed: Cell::new(false) }
+    }
+
     /// Puts a request at the end.
     pub fn put(&self, due: Due) -> Put {
         let mut waiting = self.waiting.borrow_mut();
@@ -50,7 +64,12 @@ impl Queue {
             return Put::Dropped;
         }
         waiting.push_back(due);
-        match self.idle.borrow_mut().pop() {
+        let mut idle = self.idle.borrow_mut();
+        let caller = match self.order {
+            Order::LastFirst => idle.pop_back(),
+            Order::InTurn => idle.pop_front(),
+        };
+        match caller {
             Some(caller) => {
                 caller.notify_one();
                 Put::Claimed
@@ -68,7 +87,7 @@ impl Queue {
             if self.closed.get() {
                 return None;
             }
-            self.idle.borrow_mut().push(caller.clone());
+            self.idle.borrow_mut().push_back(caller.clone());
             caller.notified().await;
         }
     }
@@ -95,7 +114,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn the_caller_that_was_busy_last_is_called_first() {
-        let queue = Rc::new(Queue::default());
+        let queue = Rc::new(Queue::new(Order::LastFirst));
         let seen = Rc::new(RefCell::new(Vec::new()));
         let callers = tokio::task::LocalSet::new();
         for name in ["first", "second"] {
@@ -126,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_waits_at_the_end_is_thrown_away_and_counted() {
-        let queue = Queue::default();
+        let queue = Queue::new(Order::LastFirst);
         queue.put(due(1));
         queue.put(due(2));
         assert_eq!(queue.close(true), 2);

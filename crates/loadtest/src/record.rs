@@ -1,11 +1,14 @@
 //! What was measured.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use alipes_client::ClientError;
-use bytes::Bytes;
 use hdrhistogram::Histogram;
+
+use crate::log::Log;
+use crate::samples::Samples;
+use crate::streamed::Streamed;
 
 /// Significant digits of a histogram: its values are right within 0.1 %.
 const DIGITS: u8 = 3;
@@ -36,13 +39,13 @@ pub struct Times {
     pub end: Instant,
 }
 
-/// An answer, kept for who checks it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// Which of the plan's requests it answers.
-    pub request: usize,
-    /// HTTP's body, gRPC's message.
-    pub answer: Bytes,
+/// What is kept beside sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Keep {
+    /// Most answers that each thread keeps of each source, spread evenly over those that came.
+    pub samples: usize,
+    /// Most requests of which each thread keeps the moments, of each source.
+    pub requests: usize,
 }
 
 /// What was measured in some time; all spans are nanoseconds.
@@ -70,13 +73,23 @@ pub struct Record {
     pub connections: u64,
     /// Processor time of the threads that send.
     pub busy_ns: u64,
+    /// What requests on streams showed; none without any.
+    pub streamed: Option<Box<Streamed>>,
     /// Some answers.
-    pub samples: Vec<Sample>,
+    pub samples: Samples,
+    /// Some requests, one by one.
+    pub log: Log,
 }
 
 impl Default for Record {
     fn default() -> Record {
-        let histogram = || Histogram::new_with_max(LONGEST_NS, DIGITS).expect("the bounds are constants that fit");
+        Record::new(Keep::default())
+    }
+}
+
+impl Record {
+    /// Nothing was measured so far.
+    pub fn new(keep: Keep) -> Record {
         Record {
             latencies: histogram(),
             lateness: histogram(),
@@ -89,15 +102,14 @@ impl Default for Record {
             dropped: 0,
             connections: 0,
             busy_ns: 0,
-            samples: Vec::new(),
+            streamed: None,
+            samples: Samples::new(keep.samples),
+            log: Log::new(keep.requests),
         }
     }
-}
 
-impl Record {
     /// A request was answered.
     pub fn answered(&mut self, times: &Times, bytes: usize) {
-        let span = |from: Instant, to: Instant| nanoseconds(to.saturating_duration_since(from));
         self.latencies.saturating_record(span(times.due, times.end));
         self.lateness.saturating_record(span(times.due, times.dispatched));
         self.queueing.saturating_record(span(times.dispatched, times.begun));
@@ -105,6 +117,11 @@ impl Record {
         self.waiting_ns += span(times.sent, times.first);
         self.receiving_ns += span(times.first, times.end);
         self.received_bytes += bytes as u64;
+    }
+
+    /// A request on a stream was answered, with responses at these moments.
+    pub fn answered_on_stream(&mut self, due: Instant, responses: &[Instant], count: u64) {
+        self.streamed.get_or_insert_default().add_request(due, responses, count);
     }
 
     /// A request failed.
@@ -128,7 +145,11 @@ impl Record {
         self.dropped += other.dropped;
         self.connections += other.connections;
         self.busy_ns += other.busy_ns;
-        self.samples.extend(other.samples);
+        if let Some(streamed) = other.streamed {
+            self.streamed.get_or_insert_default().add(&streamed);
+        }
+        self.samples.add(other.samples);
+        self.log.add(other.log);
         for (text, count) in other.failures {
             self.count_failures(&text, count);
         }
@@ -149,12 +170,20 @@ impl Record {
     }
 }
 
-fn nanoseconds(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+/// An empty histogram; all have the same bounds.
+pub(crate) fn histogram() -> Histogram<u64> {
+    Histogram::new_with_max(LONGEST_NS, DIGITS).expect("the bounds are constants that fit")
+}
+
+/// Nanoseconds from one moment to another; 0 where it lies before.
+pub(crate) fn span(from: Instant, to: Instant) -> u64 {
+    u64::try_from(to.saturating_duration_since(from).as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use alipes_client::Kind;
 
     use super::*;

@@ -4,22 +4,24 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use alipes_client::Target;
 use parking_lot::Mutex;
 use tokio::runtime::Builder;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::arrivals::Schedule;
+use crate::caller::Caller;
+use crate::chains::Chains;
 use crate::line::{Line, Shared};
-use crate::plan::{Loop, Plan};
-use crate::queue::{Due, Put, Queue};
-use crate::record::{Record, Sample, Times};
+use crate::log::Calendar;
+use crate::mix::Mix;
+use crate::plan::{Loop, Plan, Source};
+use crate::queue::{Due, Order, Put, Queue};
+use crate::record::{Keep, Record};
 use crate::timer::Timer;
-
-/// Between two attempts to reach a server that is not there.
-const RETRY: Duration = Duration::from_millis(100);
 
 /// How often a thread notes how much processor time it has used.
 const NOTE_TIME: Duration = Duration::from_millis(20);
@@ -28,19 +30,36 @@ const NOTE_TIME: Duration = Duration::from_millis(20);
 pub struct Common {
     /// What is done.
     pub plan: Plan,
+    /// The order of the plan's sources.
+    pub mix: Mix,
+    /// What time it is.
+    pub calendar: Calendar,
     /// Nothing more is to be sent.
     pub stopping: AtomicBool,
-    /// Requests that were begun.
+    /// Requests, or chains, that were begun.
     pub begun: AtomicU64,
+    /// Requests of the plan's count that somebody sends; counted only where there are chains.
+    pub claimed: AtomicU64,
 }
 
 /// What a thread shares with who measures.
-#[derive(Default)]
 pub struct Measured {
-    /// Since the last cut.
-    pub record: Mutex<Record>,
+    /// Since the last cut, one for each source.
+    pub records: Mutex<Vec<Record>>,
     /// Processor time since the thread began.
     pub busy_ns: AtomicU64,
+}
+
+impl Measured {
+    /// Nothing was measured so far.
+    pub fn new(sources: usize, keep: Keep) -> Measured {
+        Measured { records: Mutex::new(empty(sources, keep)), busy_ns: AtomicU64::new(0) }
+    }
+}
+
+/// Records in which nothing was measured, one for each source.
+pub fn empty(sources: usize, keep: Keep) -> Vec<Record> {
+    (0..sources).map(|_| Record::new(keep)).collect()
 }
 
 /// A thread's own part of the load.
@@ -70,35 +89,56 @@ pub fn run(
     stop: watch::Receiver<Option<Duration>>,
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-    let target = Arc::new(common.plan.target.clone());
-    let thread = Thread { common: common.clone(), measured: measured.clone(), part, target };
+    let sources = &common.plan.sources;
+    let own_chains = |source: &Source| {
+        let own = source.chains.iter().skip(part.number).step_by(part.of).cloned();
+        (!source.chains.is_empty()).then(|| Chains::new(own))
+    };
+    let thread = Thread {
+        common: common.clone(),
+        measured: measured.clone(),
+        part,
+        targets: sources.iter().map(|source| Arc::new(source.target.clone())).collect(),
+        chains: sources.iter().map(own_chains).collect(),
+        counts_requests: common.plan.count.is_some() && sources.iter().any(|source| !source.chains.is_empty()),
+    };
     LocalSet::new().block_on(&runtime, thread.run(stop))
 }
 
-struct Thread {
-    common: Arc<Common>,
-    measured: Arc<Measured>,
+/// A thread of a load, and what its callers share.
+pub struct Thread {
+    /// What all threads share.
+    pub common: Arc<Common>,
+    /// What was measured.
+    pub measured: Arc<Measured>,
+    /// For each source that has chains, those that this thread sends.
+    pub chains: Vec<Option<Chains>>,
     part: Part,
-    target: Arc<alipes_client::Target>,
+    targets: Vec<Arc<Target>>,
+    /// Whether the number of what was begun is not the number of requests.
+    counts_requests: bool,
 }
 
 impl Thread {
     async fn run(self, mut stop: watch::Receiver<Option<Duration>>) -> io::Result<()> {
         let thread = Rc::new(self);
-        let queue = Rc::new(Queue::default());
+        let queues = thread.queues();
         let mut callers = JoinSet::new();
         let time = tokio::task::spawn_local(note_time(thread.measured.clone()));
         let work = async {
             match &thread.common.plan.pace {
                 Loop::Closed { callers: number } => {
-                    let mut lines = Lines::new(&thread);
+                    let mut lines: Vec<_> = (0..queues.len()).map(|source| Lines::new(&thread, source)).collect();
                     for _ in 0..thread.part.share(number.get()) {
-                        callers.spawn_local(closed(thread.clone(), lines.next()));
+                        let own = lines.iter_mut().map(Lines::next).collect();
+                        callers.spawn_local(Caller::new(thread.clone(), own, 0).closed());
                     }
                 }
                 Loop::Open { schedule, in_flight } => {
-                    dispatch(&thread, schedule, in_flight.get(), &queue, &mut callers).await?;
-                    queue.close(false);
+                    Dispatcher::new(&thread, in_flight.get(), &queues).run(schedule, &mut callers).await?;
+                    for queue in &queues {
+                        queue.close(false);
+                    }
                 }
             }
             while callers.join_next().await.is_some() {}
@@ -110,7 +150,9 @@ impl Thread {
         };
         let grace = *stop.borrow();
         if let Some(grace) = grace {
-            thread.measured.record.lock().dropped += queue.close(true) as u64;
+            for (source, queue) in queues.iter().enumerate() {
+                thread.measured.records.lock()[source].dropped += queue.close(true) as u64;
+            }
             // What does not end in time is cut off with its connection.
             let _ = tokio::time::timeout(grace, async { while callers.join_next().await.is_some() {} }).await;
         }
@@ -119,30 +161,53 @@ impl Thread {
         outcome
     }
 
-    /// The number of the next request that is to be begun; `None` where there is none.
-    fn next(&self) -> Option<u64> {
-        if self.common.stopping.load(Ordering::Relaxed) {
+    /// A queue for each source.
+    fn queues(&self) -> Vec<Rc<Queue>> {
+        let order = |chains: &Option<Chains>| if chains.is_some() { Order::InTurn } else { Order::LastFirst };
+        self.chains.iter().map(|chains| Rc::new(Queue::new(order(chains)))).collect()
+    }
+
+    /// The source of the next request, and how many of the source's come before it; `None` where nothing is to be sent.
+    pub fn next(&self) -> Option<(usize, u64)> {
+        if self.is_stopping() {
             return None;
         }
         let number = self.common.begun.fetch_add(1, Ordering::Relaxed);
-        self.common.plan.count.is_none_or(|count| number < count).then_some(number)
+        let is_wanted = self.common.plan.count.is_none_or(|count| number < count);
+        is_wanted.then(|| self.common.mix.at(number))
     }
 
-    fn request(&self, number: u64) -> usize {
-        (number % self.common.plan.requests.len() as u64) as usize
+    /// Whether so many requests more are to be sent: where there are chains, [`Thread::next`] does not count them.
+    pub fn claim(&self, requests: u64) -> bool {
+        if !self.counts_requests {
+            return true;
+        }
+        let claimed = self.common.claimed.fetch_add(requests, Ordering::Relaxed);
+        self.common.plan.count.is_none_or(|count| claimed < count)
+    }
+
+    /// Whether nothing more is to be sent.
+    pub fn is_stopping(&self) -> bool {
+        self.common.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Which request of a source is sent behind so many others.
+    pub fn request(&self, source: usize, before: u64) -> usize {
+        (before % self.common.plan.sources[source].requests.len() as u64) as usize
     }
 }
 
-/// The lines of a thread, of which over gRPC several share a connection.
+/// The lines of a thread to one source, of which over gRPC several share a connection.
 struct Lines<'a> {
     thread: &'a Thread,
+    source: usize,
     shared: Shared,
     opened: usize,
 }
 
 impl<'a> Lines<'a> {
-    fn new(thread: &'a Thread) -> Lines<'a> {
-        Lines { thread, shared: Shared::default(), opened: 0 }
+    fn new(thread: &'a Thread, source: usize) -> Lines<'a> {
+        Lines { thread, source, shared: Shared::default(), opened: 0 }
     }
 
     fn next(&mut self) -> Line {
@@ -150,77 +215,65 @@ impl<'a> Lines<'a> {
             self.shared = Shared::default();
         }
         self.opened += 1;
-        Line::new(self.thread.target.clone(), self.shared.clone())
+        Line::new(self.thread.targets[self.source].clone(), self.shared.clone())
     }
 }
 
-/// Sends the next request when the last one was answered.
-async fn closed(thread: Rc<Thread>, mut line: Line) {
-    while let Some(number) = thread.next() {
-        let due = alipes_clock::now();
-        let request = thread.request(number);
-        ask(&thread, &mut line, Due { request, due, dispatched: due }).await;
-    }
+/// Puts requests into the queues of their sources when they are due, and calls in more callers while all are busy.
+struct Dispatcher<'a> {
+    thread: &'a Rc<Thread>,
+    sources: Vec<Sending<'a>>,
 }
 
-/// Puts requests into the queue when they are due, and calls in more callers while all are busy.
-async fn dispatch(
-    thread: &Rc<Thread>,
-    schedule: &Schedule,
-    in_flight: usize,
-    queue: &Rc<Queue>,
-    callers: &mut JoinSet<()>,
-) -> io::Result<()> {
-    let (timer, origin) = (Timer::new()?, alipes_clock::now());
-    let most = thread.part.share(in_flight).max(1);
-    let mut lines = Lines::new(thread);
-    for moment in schedule.moments().skip(thread.part.number).step_by(thread.part.of) {
-        let due = origin + moment;
-        timer.until(due).await?;
-        let Some(number) = thread.next() else { break };
-        let put = queue.put(Due { request: thread.request(number), due, dispatched: alipes_clock::now() });
-        match put {
+/// The callers of one source.
+struct Sending<'a> {
+    source: usize,
+    queue: &'a Rc<Queue>,
+    lines: Lines<'a>,
+    callers: usize,
+    most: usize,
+}
+
+impl<'a> Dispatcher<'a> {
+    fn new(thread: &'a Rc<Thread>, in_flight: usize, queues: &'a [Rc<Queue>]) -> Dispatcher<'a> {
+        let of_source = |(source, queue): (usize, &'a Rc<Queue>)| {
+            let chains = thread.common.plan.sources[source].chains.len();
+            let all = if chains == 0 { in_flight } else { in_flight.min(chains) };
+            let most = thread.part.share(all).max(1);
+            Sending { source, queue, lines: Lines::new(thread, source), callers: 0, most }
+        };
+        Dispatcher { thread, sources: queues.iter().enumerate().map(of_source).collect() }
+    }
+
+    async fn run(mut self, schedule: &Schedule, callers: &mut JoinSet<()>) -> io::Result<()> {
+        let (timer, origin) = (Timer::new()?, alipes_clock::now());
+        let part = self.thread.part;
+        for moment in schedule.moments().skip(part.number).step_by(part.of) {
+            let due = origin + moment;
+            timer.until(due).await?;
+            let Some((source, nth)) = self.thread.next() else { break };
+            let request = self.thread.request(source, nth);
+            self.put(source, Due { request, due, dispatched: alipes_clock::now() }, callers);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, source: usize, due: Due, callers: &mut JoinSet<()>) {
+        let sending = &mut self.sources[source];
+        match sending.queue.put(due) {
             Put::Claimed => {}
-            Put::Dropped => thread.measured.record.lock().dropped += 1,
-            Put::Waits if callers.len() < most => {
-                callers.spawn_local(open(thread.clone(), lines.next(), queue.clone()));
-            }
-            Put::Waits => {}
-        }
-    }
-    Ok(())
-}
-
-/// Sends what is due.
-async fn open(thread: Rc<Thread>, mut line: Line, queue: Rc<Queue>) {
-    let own = Rc::new(Notify::new());
-    while let Some(due) = queue.take(&own).await {
-        ask(&thread, &mut line, due).await;
-    }
-}
-
-async fn ask(thread: &Thread, line: &mut Line, Due { request, due, dispatched }: Due) {
-    match line.open().await {
-        Ok(is_new) => thread.measured.record.lock().connections += u64::from(is_new),
-        Err(error) => {
-            thread.measured.record.lock().failed(&error);
-            tokio::time::sleep(RETRY).await;
-            return;
-        }
-    }
-    let begun = alipes_clock::now();
-    let outcome = line.ask(&thread.common.plan.requests[request]).await;
-    let end: Instant = alipes_clock::now();
-    let mut record = thread.measured.record.lock();
-    match outcome {
-        Ok(received) => {
-            let times = Times { due, dispatched, begun, sent: received.sent, first: received.first, end };
-            record.answered(&times, received.body.len());
-            if record.samples.len() < thread.common.plan.samples {
-                record.samples.push(Sample { request, answer: received.body });
+            Put::Dropped => self.thread.measured.records.lock()[source].dropped += 1,
+            Put::Waits => {
+                // Chains that are begun go on in turn, so all that may be are.
+                let further = if self.thread.chains[source].is_some() { sending.most } else { 1 };
+                for _ in 0..further.min(sending.most - sending.callers) {
+                    sending.callers += 1;
+                    let line = sending.lines.next();
+                    let caller = Caller::new(self.thread.clone(), vec![line], source);
+                    callers.spawn_local(caller.open(sending.source, sending.queue.clone()));
+                }
             }
         }
-        Err(error) => record.failed(&error),
     }
 }
 

@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use alipes_loadtest::arrivals::{Piece, Schedule};
-use alipes_loadtest::{Engine, Loop, Plan};
+use alipes_loadtest::{Engine, Keep, Loop, Plan, Source};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use pyo3::types::PySequence;
 
 use super::record::LoadTestRecord;
 use super::requests::LoadTestRequests;
@@ -15,6 +16,9 @@ use crate::client::waiting::{Deadline, wait};
 
 /// How often a wait for a number of answers looks at it.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// Longest time that a request may be given.
+const LONGEST_LIMIT: Duration = Duration::from_secs(86_400);
 
 /// A load that runs until it is stopped, or until everything is sent and answered.
 #[pyclass(frozen, module = "alipes._core")]
@@ -27,12 +31,13 @@ impl LoadTestEngine {
     #[new]
     #[pyo3(signature = (
         requests, callers = None, rates = None, intervals_s = None, seed = None, in_flight = 1024, threads = 1,
-        calls_per_connection = 8, count = None, samples = 0
+        calls_per_connection = 8, count = None, samples = 0, timeout_s = None, log = 0,
+        repeats = false
     ))]
     #[allow(clippy::too_many_arguments, reason = "what a load is, by name")]
     fn new(
         py: Python<'_>,
-        requests: &LoadTestRequests,
+        requests: &Bound<'_, PyAny>,
         callers: Option<usize>,
         rates: Option<Vec<(f64, f64, f64)>>,
         intervals_s: Option<Vec<f64>>,
@@ -42,9 +47,12 @@ impl LoadTestEngine {
         calls_per_connection: usize,
         count: Option<u64>,
         samples: usize,
+        timeout_s: Option<f64>,
+        log: usize,
+        repeats: bool,
     ) -> PyResult<LoadTestEngine> {
         let schedule = match (rates, intervals_s) {
-            (Some(rates), None) => Some(Schedule::Rate { pieces: pieces(&rates)?, seed }),
+            (Some(rates), None) => Some(Schedule::Rate { pieces: pieces(&rates)?, seed, repeats }),
             (None, Some(spans)) => Some(Schedule::Intervals(intervals(&spans)?)),
             (None, None) => None,
             (Some(_), Some(_)) => return Err(wrong("a load has rates or intervals, not both")),
@@ -55,20 +63,20 @@ impl LoadTestEngine {
             _ => return Err(wrong("a load has either callers, or rates or intervals")),
         };
         let plan = Plan {
-            target: requests.target.clone(),
-            requests: requests.prepared.clone(),
+            sources: sources(requests)?,
             pace,
             threads: positive("threads", threads)?,
             calls_per_connection: positive("calls_per_connection", calls_per_connection)?,
             count,
-            samples,
+            limit: timeout_s.map(limit).transpose()?,
+            keep: Keep { samples, requests: log.div_ceil(threads) },
         };
         let engine = Engine::start(plan).map_err(|error| exception(py, &error))?;
         Ok(LoadTestEngine { engine: Mutex::new(engine) })
     }
 
     fn cut(&self, py: Python<'_>) -> LoadTestRecord {
-        LoadTestRecord(py.detach(|| self.engine.lock().cut()))
+        LoadTestRecord::new(py.detach(|| self.engine.lock().cut()))
     }
 
     #[pyo3(signature = (seconds, answers = None))]
@@ -88,6 +96,25 @@ impl LoadTestEngine {
     fn stop(&self, py: Python<'_>, grace_s: f64) -> PyResult<()> {
         let grace = Duration::try_from_secs_f64(grace_s.max(0.0)).unwrap_or(Duration::MAX);
         py.detach(|| self.engine.lock().stop(grace)).map_err(|error| exception(py, &error))
+    }
+}
+
+/// One source, or several with their weights.
+fn sources(requests: &Bound<'_, PyAny>) -> PyResult<Vec<Source>> {
+    if let Ok(only) = requests.cast::<LoadTestRequests>() {
+        return Ok(vec![only.borrow().source(1.0)?]);
+    }
+    let read = |pair: Bound<'_, PyAny>| {
+        let (requests, weight): (Bound<'_, LoadTestRequests>, f64) = pair.extract()?;
+        requests.borrow().source(weight)
+    };
+    requests.cast::<PySequence>()?.try_iter()?.map(|pair| read(pair?)).collect()
+}
+
+fn limit(seconds: f64) -> PyResult<Duration> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(limit) if !limit.is_zero() && limit < LONGEST_LIMIT => Ok(limit),
+        _ => Err(wrong(format!("timeout_s is {seconds}: expected seconds above 0, and less than a day"))),
     }
 }
 

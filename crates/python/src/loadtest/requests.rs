@@ -1,20 +1,26 @@
 //! The requests of a load, prepared for the server that they go to.
 
-use alipes_client::{ClientError, Outgoing, Target};
-use alipes_loadtest::Prepared;
+use std::ops::Range;
+
+use alipes_client::{ClientError, Outgoing, Target, Wire};
+use alipes_loadtest::{Prepared, Source};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySequence};
 
-use crate::client::errors::exception;
+use crate::client::errors::{exception, wrong};
 use crate::client::requests::{Question, control};
 use crate::client::target;
 use crate::client::tls::ClientTls;
 
+/// The parameter that asks a decoupled model's server to say when a request is over, if need be with an empty response.
+const EMPTY_FINAL_RESPONSE: &str = "triton_enable_empty_final_response";
+
 /// The requests of a load.
 #[pyclass(module = "alipes._core")]
 pub struct LoadTestRequests {
-    pub target: Target,
-    pub prepared: Vec<Prepared>,
+    target: Target,
+    prepared: Vec<Prepared>,
+    chains: Vec<Range<usize>>,
 }
 
 #[pymethods]
@@ -30,10 +36,12 @@ impl LoadTestRequests {
         tls: Option<&ClientTls>,
     ) -> PyResult<LoadTestRequests> {
         let target = target::read(py, address, wire, connect_timeout_s, headers, tls)?;
-        Ok(LoadTestRequests { target, prepared: Vec::new() })
+        Ok(LoadTestRequests { target, prepared: Vec::new(), chains: Vec::new() })
     }
 
-    #[pyo3(signature = (model, version, inputs, outputs = None, request_id = "", parameters = None))]
+    #[pyo3(signature = (
+        model, version, inputs, outputs = None, request_id = "", parameters = None, stream = false, decoupled = false
+    ))]
     #[allow(clippy::too_many_arguments, reason = "what a request of the protocol may say")]
     fn infer(
         &mut self,
@@ -44,16 +52,42 @@ impl LoadTestRequests {
         outputs: Option<&Bound<'_, PySequence>>,
         request_id: &str,
         parameters: Option<&Bound<'_, PyDict>>,
+        stream: bool,
+        decoupled: bool,
     ) -> PyResult<()> {
         let question = Question { model, version, inputs, outputs, request_id, parameters };
-        let outgoing = question.encode(self.target.wire)?;
-        self.add(py, outgoing)
+        if !stream {
+            let outgoing = question.encode(self.target.wire)?;
+            return self.add(py, &outgoing);
+        }
+        if self.target.wire == Wire::Http {
+            return Err(wrong("streams need gRPC: give an address of gRPC"));
+        }
+        let parameters = match parameters {
+            Some(parameters) => parameters.copy()?,
+            None => PyDict::new(py),
+        };
+        if decoupled {
+            parameters.set_item(EMPTY_FINAL_RESPONSE, true)?;
+        }
+        let outgoing = Question { parameters: Some(&parameters), ..question }.encode(self.target.wire)?;
+        let prepared = Prepared::stream(&self.target, &outgoing, decoupled);
+        self.keep(py, prepared)
+    }
+
+    fn chain(&mut self) -> PyResult<()> {
+        let begin = self.chains.last().map_or(0, |chain| chain.end);
+        if begin == self.prepared.len() {
+            return Err(wrong("a chain needs a request: add its requests, then call chain()"));
+        }
+        self.chains.push(begin..self.prepared.len());
+        Ok(())
     }
 
     #[pyo3(signature = (path, body = None))]
     fn call(&mut self, py: Python<'_>, path: &str, body: Option<&[u8]>) -> PyResult<()> {
         let outgoing = control(self.target.wire, path, body);
-        self.add(py, outgoing)
+        self.add(py, &outgoing)
     }
 
     fn post(&mut self, py: Python<'_>, path: &str, content_type: &str, body: &[u8]) -> PyResult<()> {
@@ -67,8 +101,21 @@ impl LoadTestRequests {
 }
 
 impl LoadTestRequests {
-    fn add(&mut self, py: Python<'_>, outgoing: Outgoing) -> PyResult<()> {
-        let prepared = Prepared::new(&self.target, &outgoing);
+    /// The requests as a source of a load.
+    ///
+    /// # Errors
+    /// Requests behind the last chain.
+    pub fn source(&self, weight: f64) -> PyResult<Source> {
+        let rest = self.chains.last().map_or(0, |chain| self.prepared.len() - chain.end);
+        if rest > 0 {
+            return Err(wrong(format!("the last {rest} requests belong to no chain: call chain() behind them")));
+        }
+        let (target, requests, chains) = (self.target.clone(), self.prepared.clone(), self.chains.clone());
+        Ok(Source { target, requests, chains, weight })
+    }
+
+    fn add(&mut self, py: Python<'_>, outgoing: &Outgoing) -> PyResult<()> {
+        let prepared = Prepared::new(&self.target, outgoing);
         self.keep(py, prepared)
     }
 
