@@ -16,6 +16,7 @@ from support.command import Done, alipes
 from support.models import add_model
 from support.perf_models import ENSEMBLE, add_perf_models, mlp
 from support.perf_runs import lines, without_figures
+from support.python_models import DECOUPLED, REPORTS, add_python_model
 from support.server import ServerProcess
 
 FOLDER = ROOT / ".venv-clients" / "perf_analyzer"
@@ -43,6 +44,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ite
     (repository / "both" / "1").mkdir(parents=True)
     (repository / "both" / "config.pbtxt").write_text(ENSEMBLE)
     add_model(repository, "cached", mlp(), config="max_batch_size: 8\nresponse_cache { enable: true }\n")
+    add_python_model(repository, "tells", REPORTS, signature="X: INT32[3] -> Y: INT32[1]", config=DECOUPLED)
+    stateful = "max_batch_size: 4\nsequence_batching { }\n"
+    add_python_model(repository, "stateful", signature="X: INT32[1] -> Y: INT32[1]", config=stateful)
     yield serve_module(repository, "--cache-config=local,size=1048576")
 
 
@@ -118,6 +122,11 @@ def heads(folder: Path) -> dict[str, str]:
         "-m mlp -u HTTP --input-tensor-format json --output-tensor-format json",
         "-m both -i grpc -u GRPC -f a.csv",
         "-m cached -u HTTP -f a.csv",
+        "-m tells -i grpc -u GRPC --streaming -a -f a.csv",
+        "-m identity -i grpc -u GRPC --streaming --shape INPUT0:4",
+        "-m stateful -i grpc -u GRPC --concurrency-range 2",
+        "-m stateful -u HTTP -v",
+        "-m stateful -i grpc -u GRPC --request-rate-range 50",
         "-m mlp -u HTTP --collect-metrics --metrics-url METRICS --verbose-csv -f a.csv",
     ],
 )
@@ -156,6 +165,10 @@ def words(done: Done) -> list[str]:
         "-m mlp -u HTTP --binary-search --concurrency-range 1:4",
         "-m mlp -u HTTP --percentile 100",
         "-m mlp -u HTTP --streaming",
+        "-m identity -i grpc -u GRPC --streaming --sync --shape INPUT0:2",
+        "-m tells -i grpc -u GRPC",
+        "-m tells -u HTTP",
+        "-m stateful -i grpc -u GRPC -b 2",
         "-m mlp -u HTTP --metrics-url a",
         "-m mlp -u HTTP --collect-metrics --metrics-url 127.0.0.1:9/metrics",
         "-m mlp -u HTTP --shape x:0",

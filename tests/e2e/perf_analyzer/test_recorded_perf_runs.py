@@ -16,11 +16,6 @@ from support.server import ServerProcess
 Serve = Callable[..., ServerProcess]
 
 RUNS = {run.name: run for run in recorded_runs()}
-# Runs that are not compared, with the reason.
-LATER = {
-    "request_rate_constant": "its requests are not exported one by one",
-    "streaming_profile_export": "there are no streams",
-}
 # Behind the recorded words: the last value counts. Windows are short, and any of them is good enough, as is any
 # latency, since what is compared is not how fast a machine is; one run has to be unstable.
 QUICK = ("--measurement-interval", "200", "--stability-percentage", "1000000")
@@ -72,7 +67,7 @@ def completed(run: RecordedRun) -> tuple[list[str], list[str]]:
     return [*out[: heading + 1], *block, *out[heading + 1 :], summary], []
 
 
-@pytest.mark.parametrize("name", sorted(RUNS.keys() - LATER.keys() - {UNSTABLE}))
+@pytest.mark.parametrize("name", sorted(RUNS.keys() - {UNSTABLE}))
 def test_a_recorded_command_line_writes_the_same(name: str, server: ServerProcess, folder: Path) -> None:
     run = RUNS[name]
     done = replayed(run, server, folder)

@@ -195,6 +195,7 @@ def test_data_is_read(tmp_path: Path) -> None:
             "'random', path to a directory, or a json file.",
         ),
         ("--request-intervals /no/such", "Failed to parse --request-intervals. The value must be a valid file path"),
+        ("--profile-export-file /dev/null", "Failed to parse --profile-export-file. Path must not already exist."),
         ("--request-rate-range 10 -t 2", "Cannot use concurrency options with --request-rate-range."),
         ("--request-count 5 --concurrency-range 8", "--request-count can not be less than concurrency"),
         (

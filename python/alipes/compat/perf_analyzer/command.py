@@ -8,6 +8,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from dataclasses import replace
 
+import numpy as np
+
 from alipes.client import Client
 from alipes.compat.perf_analyzer.answer_check import AnswerCheck
 from alipes.compat.perf_analyzer.csv_report import write_csv
@@ -18,6 +20,7 @@ from alipes.compat.perf_analyzer.metrics import MetricsCollector
 from alipes.compat.perf_analyzer.model import Model
 from alipes.compat.perf_analyzer.other_services import model_of, prepare_posts
 from alipes.compat.perf_analyzer.parser import parse
+from alipes.compat.perf_analyzer.profile_export import missing_requests, write_profile
 from alipes.compat.perf_analyzer.reading import read_settings
 from alipes.compat.perf_analyzer.report import (
     is_async,
@@ -29,9 +32,11 @@ from alipes.compat.perf_analyzer.report import (
 )
 from alipes.compat.perf_analyzer.requests import Prepared, dataset_of, prepare, tls_of
 from alipes.compat.perf_analyzer.search import search
+from alipes.compat.perf_analyzer.sequence_requests import prepare_sequences
 from alipes.compat.perf_analyzer.server_statistics import ServerStatistics
 from alipes.compat.perf_analyzer.settings import Settings, Target
 from alipes.compat.perf_analyzer.shared_tensors import prepare_shared
+from alipes.compat.perf_analyzer.slices import Slicing
 from alipes.compat.perf_analyzer.usage import usage
 from alipes.compat.perf_analyzer.windows import MeasuredWindow
 from alipes.errors import AlipesError
@@ -113,15 +118,8 @@ class _Run:
             raise Failed("can not specify batch size > 1 when using a sequence model")
         if data.batch > 1 and not model.max_batch:
             raise Failed("can not specify batch size > 1 as the model does not support batching")
-        if model.is_sequence or model.is_decoupled or self._settings.load.streaming:
-            kind = (
-                "streams"
-                if self._settings.load.streaming
-                else "sequence models"
-                if model.is_sequence
-                else "decoupled models"
-            )
-            raise Failed(f"Error: {kind} are not served yet", Exit.OPTION)
+        if self._settings.load.streaming and self._settings.load.is_async is False:
+            raise Failed("can not use streaming with synchronous API")
         for name in data.shapes.keys() - model.inputs.keys():
             inputs = ", ".join(f"'{known}'" for known in model.inputs)
             print(
@@ -133,9 +131,11 @@ class _Run:
     def _prepare(self, client: Client, model: Model) -> Prepared:
         settings = self._settings
         dataset = dataset_of(model, settings.data)
+        if model.is_sequence:
+            return prepare_sequences(model, settings, dataset)
         if settings.data.shared_memory:
             return prepare_shared(client, model, settings, dataset, self._stack)
-        return prepare(settings.target, model, settings.data, dataset)
+        return prepare(settings.target, model, settings.data, dataset, settings.load.streaming)
 
     def _measurement(self, client: Client, model: Model, prepared: Prepared) -> LevelMeasurement:
         settings = self._settings
@@ -145,12 +145,17 @@ class _Run:
             metrics = self._stack.enter_context(MetricsCollector(settings.reports.metrics_url, interval_s))
             for metric in metrics.missing():
                 print(f"WARNING: Unable to parse '{metric}' metric.", file=sys.stderr)
-        load = replace(settings.load, is_async=is_async(settings, model))
+        in_flight = settings.sequences.count if model.is_sequence else None
+        load = replace(settings.load, is_async=is_async(settings, model), in_flight=in_flight)
         statistics = ServerStatistics(client, model) if settings.target.kind == "triton" else None
         check = None
         if prepared.expected:
             check = AnswerCheck(model, prepared.expected, settings.target.protocol)
-        return LevelMeasurement(prepared.requests, load, settings.measuring, Looks(statistics, metrics, check))
+        ends = np.array(prepared.ends, np.bool_) if prepared.ends else None
+        logs = ends is not None or settings.reports.profile is not None
+        slicing = Slicing(load.streaming and model.is_decoupled, load.streaming, ends, logs)
+        looks = Looks(statistics, metrics, check, slicing)
+        return LevelMeasurement(prepared.requests, load, settings.measuring, looks)
 
     def _measure(self, measurement: LevelMeasurement, value: float) -> MeasuredLevel:
         settings = self._settings
@@ -199,6 +204,8 @@ class _Run:
         settled = [level for level in levels if level.is_settled]
         if self._settings.reports.csv is not None and settled:
             self._write_csv(settled, model)
+        if self._settings.reports.profile is not None:
+            self._export()
         if levels[-1].outcome == "failed":
             return Exit.GENERIC
         if any(level.outcome != "not_settled" for level in levels):
@@ -213,6 +220,18 @@ class _Run:
             write_csv(path, levels, self._settings, model)
         except OSError as error:
             raise Failed(f"failed to write the report '{path}': {error.strerror}") from error
+
+    def _export(self) -> None:
+        import alipes
+
+        path = self._settings.reports.profile
+        assert path is not None
+        try:
+            write_profile(path, self._levels, self._settings, f"alipes {alipes.__version__}")
+        except OSError as error:
+            raise Failed(f"failed to open file for outputting raw profile data: {error}") from error
+        if missing := missing_requests(self._levels):
+            self._warn(f"WARNING: {missing} requests are not in '{path}': there were too many")
 
     @staticmethod
     def _show(lines: Iterable[str]) -> None:

@@ -47,6 +47,9 @@ def _row(level: MeasuredLevel, settings: Settings, model: Model) -> Iterator[tup
     client = result.client
     yield from _head(level, settings)
     send, wait, receive = usec(client.sending_ms), usec(client.waiting_ms), usec(client.receiving_ms)
+    if model.is_decoupled:
+        send, wait, receive = 0, usec(client.latencies.mean_ms), 0
+        yield "Response Throughput", figure((result.responses or 0) / client.seconds)
     yield "Client Send", str(send)
     counts = Counts() if result.server is None else result.server.own
     yield from _server_columns(counts, wait, model.has_cache)

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from alipes._core import LoadTestEngine, LoadTestRequests
@@ -16,8 +16,8 @@ from alipes.compat.perf_analyzer.level import AGREEING, MeasuredLevel, Outcome, 
 from alipes.compat.perf_analyzer.metrics import MetricsCollector
 from alipes.compat.perf_analyzer.server_statistics import ServerStatistics, Snapshot
 from alipes.compat.perf_analyzer.settings import Load, Measuring
-from alipes.compat.perf_analyzer.slices import Slice, joined
-from alipes.compat.perf_analyzer.windows import MeasuredWindow
+from alipes.compat.perf_analyzer.slices import Slice, Slicing, joined
+from alipes.compat.perf_analyzer.windows import MeasuredWindow, total
 
 __all__ = ["LevelMeasurement", "Looks", "Watch"]
 
@@ -27,6 +27,8 @@ _SLICE_S: Final = 0.25
 """Time after which failures are looked for; windows that are counted in requests are no shorter."""
 _LOOK_S: Final = 0.002
 """How exactly the end of a number of requests is noticed: their rate depends on it."""
+_LOGGED: Final = 250_000
+"""Requests of a slice whose moments are kept: a million each second."""
 _DAY_S: Final = 86_400.0
 _SAMPLES: Final = 1024
 """Answers in a slice that are checked, where it is known what they have to be."""
@@ -54,11 +56,13 @@ class Looks:
         statistics: Of the server.
         metrics: Of its GPUs.
         check: Compares answers.
+        slicing: How cuts of the engine are read.
     """
 
     statistics: ServerStatistics | None = None
     metrics: MetricsCollector | None = None
     check: Check | None = None
+    slicing: Slicing = field(default_factory=Slicing)
 
 
 class LevelMeasurement:
@@ -135,14 +139,24 @@ class LevelMeasurement:
         measuring, seen = self._measuring, self._look()
         self._is_interrupted = False
         with self._running(value, measuring.requests or None) as engine:
-            begun = time.perf_counter()
+            begun, begun_ns = time.perf_counter(), time.time_ns()
             for _ in range(1 if measuring.requests else measuring.most_windows):
                 slices = self._slices(engine, begun)
-                end, after = time.perf_counter(), self._look()
+                end, end_ns = time.perf_counter(), time.time_ns()
+                after = self._look()
                 server = None if seen is None or after is None else after - seen
                 gpus = None if self._looks.metrics is None else self._looks.metrics.cut()
-                yield MeasuredWindow(joined(slices, end - begun), server, gpus)
-                begun, seen = end, after
+                requests = [part.requests for part in slices if part.requests is not None]
+                yield MeasuredWindow(
+                    joined(slices, end - begun),
+                    server,
+                    gpus,
+                    total([part.responses for part in slices]),
+                    total([part.sequences for part in slices]),
+                    requests,
+                    begun_ns,
+                )
+                begun, begun_ns, seen = end, end_ns, after
 
     def _slices(self, engine: LoadTestEngine, begun: float) -> list[Slice]:
         """A window in slices: it ends with its time or its count, with a failure, or with an interrupt."""
@@ -152,7 +166,7 @@ class LevelMeasurement:
             left_s = math.inf if by_count else measuring.interval_ms / 1e3 - (time.perf_counter() - begun)
             is_done = self._wait(engine, min(left_s, _SLICE_S), by_count)
             record = engine.cut()
-            part = Slice.read(record)
+            part = self._looks.slicing.read(record)
             if self._looks.check is not None and (wrong := self._looks.check(record.samples)):
                 part = replace(part, client=replace(part.client, failures={wrong: 1}))
             slices.append(part)
@@ -180,7 +194,8 @@ class LevelMeasurement:
     @contextmanager
     def _running(self, value: float, count: int | None) -> Iterator[LoadTestEngine]:
         samples = _SAMPLES if self._looks.check is not None else 0
-        engine = LoadTestEngine(self._requests, **self._pace(value), count=count, samples=samples)
+        log = _LOGGED if self._looks.slicing.logs else 0
+        engine = LoadTestEngine(self._requests, **self._pace(value), count=count, samples=samples, log=log)
         try:
             yield engine
         finally:
@@ -194,7 +209,8 @@ class LevelMeasurement:
             return {"callers": int(value), "threads": threads}
         if load.mode == "intervals":
             return {"intervals_s": list(load.intervals_s)}
-        return {"rates": [(_DAY_S, value, value)], "seed": 0 if load.poisson else None}
+        limit = {} if load.in_flight is None else {"in_flight": load.in_flight}
+        return {"rates": [(_DAY_S, value, value)], "seed": 0 if load.poisson else None, **limit}
 
     def _look(self) -> Snapshot | None:
         return None if self._looks.statistics is None else self._looks.statistics.look()

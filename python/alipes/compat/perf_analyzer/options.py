@@ -146,7 +146,7 @@ _SERVER: Final = (
 _OTHER: Final = (
     _short("f", "csv", "path", "write a table of the levels that settled", 4),
     _long("verbose-csv", "", "with more columns", 4),
-    _refused("profile-export-file", "path", "requests are not recorded one by one", 4),
+    _long("profile-export-file", "path", "write every request, as JSON", 4),
     _short("H", "header", "name:value", "of each request; any number", 4),
     _long("streaming", "", "requests go over streams of gRPC", 4),
     _long("grpc-compression-algorithm", "none", "gzip and deflate are refused: requests are not compressed", 4),

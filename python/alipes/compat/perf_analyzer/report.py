@@ -102,7 +102,7 @@ def level_lines(level: MeasuredLevel, settings: Settings, model: Model) -> Itera
     """A level that was measured."""
     result = level.result
     yield "  Client: "
-    yield from _client_lines(result, settings)
+    yield from _client_lines(result, settings, model.is_decoupled)
     if result.server is not None:
         yield "  Server: "
         yield from server_lines(result.server, model)
@@ -114,7 +114,7 @@ def level_lines(level: MeasuredLevel, settings: Settings, model: Model) -> Itera
     yield from gpu_lines(result.gpus)
 
 
-def _client_lines(result: MeasuredWindow, settings: Settings) -> Iterator[str]:
+def _client_lines(result: MeasuredWindow, settings: Settings, is_decoupled: bool) -> Iterator[str]:
     client, verbose = result.client, settings.reports.verbosity > 0
     yield f"    Request count: {client.answers}"
     delayed = delayed_share(result) if settings.load.mode != "concurrency" else 0.0
@@ -126,7 +126,12 @@ def _client_lines(result: MeasuredWindow, settings: Settings) -> Iterator[str]:
             "    [WARNING] Perf Analyzer was not able to keep up with the desired request rate. "
             f"{delayed * 100:.2f}% of the requests were delayed. "
         )
+    if result.sequences is not None:
+        rate = figure(result.sequences / client.seconds)
+        yield f"    Sequence count: {result.sequences} ({rate} seq/sec)"
     yield f"    Throughput: {figure(client.rate * settings.data.batch)} infer/sec"
+    if is_decoupled and result.responses is not None:
+        yield f"    Response Throughput: {figure(result.responses / client.seconds)} infer/sec"
     if verbose:
         yield f"    Avg client overhead: {min(client.tester_cores, 1.0) * 100:.2f}%"
     percentile = settings.measuring.percentile
@@ -136,7 +141,7 @@ def _client_lines(result: MeasuredWindow, settings: Settings) -> Iterator[str]:
         yield f"    Avg latency: {usec(latencies.mean_ms)} usec (standard deviation {deviation} usec)"
     for percent in sorted({*_PERCENTILES, *([] if percentile is None else [percentile])}):
         yield f"    p{percent} latency: {usec(client.latencies.percentile_ms(percent))} usec"
-    yield _time_line(result, settings.target.protocol, verbose)
+    yield "    " if is_decoupled else _time_line(result, settings.target.protocol, verbose)
 
 
 def _time_line(result: MeasuredWindow, protocol: str, verbose: bool) -> str:

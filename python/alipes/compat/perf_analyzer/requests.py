@@ -30,11 +30,13 @@ class Prepared:
         requests: For the engine.
         expected: Of each request, outputs that it has to have; without any it is empty.
         message: What was read for them, in words.
+        ends: Which of them is the last of a sequence; empty where there are no sequences.
     """
 
     requests: LoadTestRequests
     expected: Sequence[Step] = field(default_factory=list)
     message: str = ""
+    ends: Sequence[bool] = ()
 
 
 def dataset_of(model: Model, data: SentData) -> Dataset:
@@ -63,13 +65,14 @@ def empty_requests(target: Target) -> LoadTestRequests:
     return LoadTestRequests(endpoint.address, endpoint.wire, headers=headers, tls=security)
 
 
-def prepare(target: Target, model: Model, data: SentData, dataset: Dataset) -> Prepared:
-    """The requests of a server of the V2 protocol.
+def prepare(target: Target, model: Model, data: SentData, dataset: Dataset, streaming: bool = False) -> Prepared:
+    """The requests of a server of the V2 protocol, over streams of gRPC where that is wanted.
 
     Raises:
         Failed: If they cannot be sent.
     """
     requests = empty_requests(target)
+    decoupled = streaming and model.is_decoupled
     batches = dataset.batches(data.batch, model.max_batch > 0)
     outputs = [(name, {"binary_data": False}) for name in model.outputs] if _gets_json(target, data) else None
     try:
@@ -79,7 +82,8 @@ def prepare(target: Target, model: Model, data: SentData, dataset: Dataset) -> P
                 continue
             tensors = [tensor(model, name, array) for name, array in step.items()]
             parameters = dict(data.parameters)
-            requests.infer(target.model, target.version, tensors, outputs, "", parameters)
+            parameters = dict(data.parameters)
+            requests.infer(target.model, target.version, tensors, outputs, "", parameters, streaming, decoupled)
     except (AlipesError, ValueError) as error:
         raise Failed(f"error: Failed to init manager inputs: {error}\n") from error
     return Prepared(requests, [expected for _, expected in batches] if dataset.expected else [], dataset.message)

@@ -63,6 +63,7 @@ class Load:
         most_threads: Of the tester.
         is_async: What the settings say of calls; the engine's never block.
         streaming: Requests in streams of gRPC.
+        in_flight: Most requests under way where a level is a rate; none leaves it to the engine.
     """
 
     mode: Mode = "concurrency"
@@ -77,6 +78,7 @@ class Load:
     most_threads: int = 16
     is_async: bool | None = None
     streaming: bool = False
+    in_flight: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
