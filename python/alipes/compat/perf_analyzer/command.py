@@ -152,7 +152,7 @@ class _Run:
         if prepared.expected:
             check = AnswerCheck(model, prepared.expected, settings.target.protocol)
         ends = np.array(prepared.ends, np.bool_) if prepared.ends else None
-        logs = ends is not None or settings.reports.profile is not None
+        logs = ends is not None or settings.reports.profile is not None or settings.measuring.requests > 0
         slicing = Slicing(load.streaming and model.is_decoupled, load.streaming, ends, logs)
         looks = Looks(statistics, metrics, check, slicing)
         return LevelMeasurement(prepared.requests, load, settings.measuring, looks)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LoggedRequests"]
+__all__ = ["LoggedRequests", "seconds_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,20 @@ class LoggedRequests:
             if not is_failed:
                 yield {"timestamp": at_ns, "response_timestamps": moments[end - count : end]}
 
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """When the first of them was due, and when the last one was over; nothing without requests."""
+        due, end = self.columns["due_ns"], self.columns["end_ns"]
+        return (int(due.min()), int(end.max())) if len(due) else (0, 0)
+
     def ended(self, ends: npt.NDArray[np.bool_]) -> int:
         """How many requests were the last of their sequence; `ends` tells which of those that are sent are."""
         return int(ends[self.columns["request"]].sum())
+
+
+def seconds_of(parts: Sequence[LoggedRequests]) -> float | None:
+    """From the moment the first request was due until the last one was over; `None` where not all are known."""
+    spans = [part.span_ns for part in parts if len(part.columns["request"])]
+    if not spans or any(part.missing for part in parts):
+        return None
+    return (max(end for _, end in spans) - min(due for due, _ in spans)) / 1e9 or None

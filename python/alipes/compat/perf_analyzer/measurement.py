@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from alipes._core import LoadTestEngine, LoadTestRequests
 from alipes.compat.perf_analyzer.failures import Exit, Failed
 from alipes.compat.perf_analyzer.level import AGREEING, MeasuredLevel, Outcome, agreement
+from alipes.compat.perf_analyzer.logged import seconds_of
 from alipes.compat.perf_analyzer.metrics import MetricsCollector
 from alipes.compat.perf_analyzer.server_statistics import ServerStatistics, Snapshot
 from alipes.compat.perf_analyzer.settings import Load, Measuring
@@ -147,8 +148,10 @@ class LevelMeasurement:
                 server = None if seen is None or after is None else after - seen
                 gpus = None if self._looks.metrics is None else self._looks.metrics.cut()
                 requests = [part.requests for part in slices if part.requests is not None]
+                # A number of requests is over before its end is noticed.
+                exact = seconds_of(requests) if measuring.requests else None
                 yield MeasuredWindow(
-                    joined(slices, end - begun),
+                    joined(slices, exact or end - begun),
                     server,
                     gpus,
                     total([part.responses for part in slices]),
