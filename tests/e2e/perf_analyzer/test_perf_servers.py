@@ -210,6 +210,21 @@ def test_an_interrupt_leaves_what_was_measured(server: ServerProcess) -> None:
     assert "Concurrency: 1, throughput: " in out
 
 
+def test_a_model_that_is_unloaded_ends_the_run(tmp_path: Path, serve: Serve) -> None:
+    add_perf_models(tmp_path / "models")
+    server = serve(tmp_path / "models", "--model-control-mode=explicit", "--load-model=mlp")
+    with running(server, "-r", "100000", "-s", "0.0001") as tester, Client(server.http) as client:
+        try:
+            until(lambda: executed(server, "mlp") > 1000)
+            client.unload("mlp")
+            out, err = tester.communicate(timeout=TIMEOUT_S)
+        finally:
+            tester.kill()
+    assert tester.returncode == 99
+    assert "'mlp'" in err
+    assert "    Request count: " in out
+
+
 def test_a_server_that_goes_away_leaves_what_was_measured(tmp_path: Path, serve: Serve) -> None:
     add_perf_models(tmp_path / "models")
     server = serve(tmp_path / "models")
