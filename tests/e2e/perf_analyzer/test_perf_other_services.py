@@ -87,6 +87,9 @@ def test_torchserve_gets_files(recorder: Recorder, tmp_path: Path) -> None:
     step = {"TORCHSERVE_INPUT": [str(tmp_path / "picture")]}
     assert measure(recorder, tmp_path, "torchserve", [step], "-m", "m").code == 0
     assert set(recorder[1]) == {("/predictions/m", "application/octet-stream", b"\x89pixels")}
+    named = {"TORCHSERVE_INPUT": [str(tmp_path / "data.json")]}  # a type that the name tells
+    assert measure(recorder, tmp_path, "torchserve", [named], "-m", "m").code == 0
+    assert recorder[1][-1][1] == "application/json"
 
 
 def test_an_answer_that_is_an_error_ends_the_run(recorder: Recorder, tmp_path: Path) -> None:

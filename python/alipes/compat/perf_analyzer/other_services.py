@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import mimetypes
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,8 @@ _MAX_BYTES: Final = 256 << 20
 """Largest file that is posted."""
 _VARIETY: Final = 16
 _JSON: Final = "application/json"
+_Post: TypeAlias = tuple[str, bytes]
+"""A content type, and a body."""
 
 
 def model_of(settings: Settings) -> Model:
@@ -46,8 +49,7 @@ def prepare_posts(settings: Settings) -> Prepared:
         bodies = list(posts(data) if posts is not None else _instances(data))
     except OSError as error:
         raise _failed(f"failed to open file for reading provided data: {error}") from error
-    content_type = "application/octet-stream" if target.kind == "torchserve" else _JSON
-    for body in bodies:
+    for content_type, body in bodies:
         requests.post(_path(settings), content_type, body)
     streams = 0 if isinstance(data.source, str) else len(data.source)
     message = f" Successfully read data for {streams} stream/streams with {len(bodies)} step/steps."
@@ -74,7 +76,7 @@ def _steps(data: SentData) -> Iterator[tuple[Mapping[str, Any], str]]:
                 yield values, f"( Location stream id: {number}, step id: {step})"
 
 
-def _files(data: SentData) -> Iterator[bytes]:
+def _files(data: SentData) -> Iterator[_Post]:
     for step, place in _steps(data):
         names = step.get(_FILE_INPUT)
         if not isinstance(names, list) or len(names) != 1 or not isinstance(names[0], str):
@@ -82,23 +84,23 @@ def _files(data: SentData) -> Iterator[bytes]:
         path = Path(names[0])
         if path.stat().st_size > _MAX_BYTES:
             raise _failed(f"'{path}' has more than {_MAX_BYTES} bytes")
-        yield path.read_bytes()
+        yield mimetypes.guess_type(path.name)[0] or "application/octet-stream", path.read_bytes()
 
 
-def _payloads(data: SentData) -> Iterator[bytes]:
+def _payloads(data: SentData) -> Iterator[_Post]:
     for step, place in _steps(data):
         payload = step.get(_PAYLOAD)
         if not isinstance(payload, list) or len(payload) != 1:
             raise _failed(f"missing {_PAYLOAD}, a list with one JSON document {place}")
-        yield json.dumps(payload[0], separators=(",", ":")).encode()
+        yield _JSON, json.dumps(payload[0], separators=(",", ":")).encode()
 
 
-def _instances(data: SentData) -> Iterator[bytes]:
+def _instances(data: SentData) -> Iterator[_Post]:
     """Bodies of the V1 protocol: rows as a list of instances."""
     rows = list(_rows(data))
     for first in range(0, len(rows), data.batch):
         group = [rows[(first + row) % len(rows)] for row in range(data.batch)]
-        yield json.dumps({"instances": group}, separators=(",", ":")).encode()
+        yield _JSON, json.dumps({"instances": group}, separators=(",", ":")).encode()
 
 
 def _rows(data: SentData) -> Iterator[Any]:
