@@ -165,7 +165,7 @@ def test_the_first_failure_ends_a_run_with_what_was_measured(server: ServerProce
     assert "    Request count: 200\n" in done.out
 
 
-def test_a_server_that_hangs_is_given_up(server: ServerProcess) -> None:
+def test_a_server_that_hangs_ends_the_run(server: ServerProcess) -> None:
     done = measure(server, "sleeps", "--shape", "X:1", "-p", "100")
     assert done.code == 3
     assert done.err == "No valid requests recorded within time interval. Please use a larger time window.\n"
