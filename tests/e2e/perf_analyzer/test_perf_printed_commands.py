@@ -43,7 +43,7 @@ PRINTED = [
     "perf_analyzer -m text_recognition -b 2 --shape input.1:1,32,100 --concurrency-range 2:16:2 --percentile=95",
 ]
 # Behind the printed words: short windows, of which any is good enough, and few requests.
-QUICK = ("-p", "300", "-s", "1000000")
+QUICK = ("-p", "150", "-s", "1000000")
 FEW = ("--warmup-request-count", "20", "--request-count", "60")
 
 
