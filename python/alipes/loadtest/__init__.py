@@ -15,15 +15,21 @@ if TYPE_CHECKING:
     from alipes.loadtest.interrupted import Interrupted
     from alipes.loadtest.level import Level
     from alipes.loadtest.measure import Measuring, run
+    from alipes.loadtest.mix import Share
     from alipes.loadtest.pace import Closed, Open
     from alipes.loadtest.ratio import Ratio
     from alipes.loadtest.report import Report
+    from alipes.loadtest.request_log import RequestLog
+    from alipes.loadtest.sequences import Sequences
+    from alipes.loadtest.shared_memory import SharedMemoryRequests
     from alipes.loadtest.spread import Interval
+    from alipes.loadtest.streams import Streams
     from alipes.loadtest.window import Window
 
 __all__ = [
     "Candidate", "Check", "Closed", "Comparison", "Histogram", "Interrupted", "Interval", "Level", "Measuring",
-    "ModelRequests", "Open", "Posts", "Ratio", "Report", "Window", "compare", "run",
+    "ModelRequests", "Open", "Posts", "Ratio", "Report", "RequestLog", "Sequences", "Share", "SharedMemoryRequests",
+    "Streams", "Window", "compare", "run",
 ]  # fmt: skip
 
 _HOMES = {
@@ -41,6 +47,11 @@ _HOMES = {
     "Posts": "alipes.loadtest.inputs",
     "Ratio": "alipes.loadtest.ratio",
     "Report": "alipes.loadtest.report",
+    "RequestLog": "alipes.loadtest.request_log",
+    "Sequences": "alipes.loadtest.sequences",
+    "Share": "alipes.loadtest.mix",
+    "SharedMemoryRequests": "alipes.loadtest.shared_memory",
+    "Streams": "alipes.loadtest.streams",
     "Window": "alipes.loadtest.window",
     "compare": "alipes.loadtest.compare",
     "run": "alipes.loadtest.measure",

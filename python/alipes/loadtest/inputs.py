@@ -40,6 +40,7 @@ class ModelRequests:
         text_length: Characters of a random BYTES element.
         seed: Of the random values.
         parameters: Of each request.
+        stream: Whether they go over streams of gRPC, as decoupled models need; each caller has one.
     """
 
     model: str
@@ -51,6 +52,7 @@ class ModelRequests:
     text_length: int = 16
     seed: int = 0
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
+    stream: bool = False
 
     def fill(self, requests: LoadTestRequests, client: Client) -> None:
         """Adds the requests.
@@ -59,11 +61,27 @@ class ModelRequests:
             ConfigError: If a shape stays open, or data does not fit.
             AlipesError: If the server does not know the model.
         """
+        how = self.how(client)
+        for inputs in self.tensors(client):
+            requests.infer(self.model, self.version, inputs, None, "", dict(self.parameters), **how)
+
+    def tensors(self, client: Client) -> list[Sequence[tuple[Any, ...]]]:
+        """The inputs of each request, as the engine takes them.
+
+        Raises:
+            ConfigError: If a shape stays open, or data does not fit.
+            AlipesError: If the server does not know the model.
+        """
         signature = client.signature(self.model, self.version)
         takes_batches = int(client.config(self.model, self.version).get("max_batch_size", 0)) > 0
-        for values in self._values(signature, takes_batches):
-            tensors = signature.tensors(values)
-            requests.infer(self.model, self.version, tensors, None, "", dict(self.parameters))
+        return [signature.tensors(values) for values in self._values(signature, takes_batches)]
+
+    def how(self, client: Client) -> dict[str, bool]:
+        """How requests travel, as the engine takes it."""
+        if not self.stream:
+            return {}
+        policy = client.config(self.model, self.version).get("model_transaction_policy", {})
+        return {"stream": True, "decoupled": bool(policy.get("decoupled", False))}
 
     def _values(self, signature: Signature, takes_batches: bool) -> list[dict[str, Any]]:
         if isinstance(self.data, Mapping):

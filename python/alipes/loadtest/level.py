@@ -31,6 +31,7 @@ class Level:
         is_settled: Whether rate and latency agreed in these.
         threads: Threads that sent.
         percentile: The latency that had to settle; `None` for the mean.
+        names: Of several kinds of requests, what each is called.
     """
 
     pace: Pace
@@ -39,6 +40,7 @@ class Level:
     is_settled: bool
     threads: int
     percentile: float | None = None
+    names: Sequence[str] = ()
 
     @cached_property
     def result(self) -> Window:
@@ -67,6 +69,11 @@ class Level:
 
     def _interval(self, values: Sequence[float]) -> Interval:
         return Interval.of(values[-self.used :], values[: -self.used])
+
+    @property
+    def shares(self) -> dict[str, Window]:
+        """Of several kinds of requests, what each showed in the windows that the figures come from."""
+        return dict(zip(self.names, self.result.parts, strict=True))
 
     @property
     def _counted(self) -> Sequence[Window]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from alipes._core import LoadTestEngine, LoadTestRequests
 from alipes.client import Client, Tls
@@ -17,6 +17,7 @@ from alipes.loadtest.check import Check, Checker
 from alipes.loadtest.inputs import ModelRequests
 from alipes.loadtest.interrupted import Interrupted
 from alipes.loadtest.level import Level, latency_ms
+from alipes.loadtest.mix import Mixed, labels, read_shares
 from alipes.loadtest.pace import Closed, Pace
 from alipes.loadtest.report import Report
 from alipes.loadtest.spread import is_settled
@@ -31,6 +32,8 @@ _PART_S: Final = 1.0
 _AGREEING: Final = 3
 """Windows in a row that have to agree."""
 _ONE_CALLER: Final = Closed(1)
+Weighted: TypeAlias = Sequence[tuple[LoadTestRequests, float]]
+"""Several kinds of requests, and how often each is sent beside the others."""
 
 
 class Requests(Protocol):
@@ -55,6 +58,8 @@ class Measuring:
         error_budget: Share of failed requests at which a level is given up; 1 never gives up.
         check: How answers are checked; not at all by default.
         silence_s: With a count: the longest time without an answer, after which the level ends.
+        timeout_s: Longest wait for an answer, after which the request has failed; `None` waits as long as it takes.
+        log: Requests whose moments the engine keeps between two cuts, for `RequestLog`.
     """
 
     window_s: float = 1.0
@@ -67,6 +72,8 @@ class Measuring:
     error_budget: float = 1.0
     check: Check | None = None
     silence_s: float = 30.0
+    timeout_s: float | None = 60.0
+    log: int = 0
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
@@ -77,7 +84,7 @@ class Measuring:
 
 
 def run(  # noqa: PLR0913  # what a load is, by name
-    requests: Requests | str,
+    requests: Mixed,
     paces: Pace | Sequence[Pace] = _ONE_CALLER,
     *,
     address: str = "http://localhost:8000",
@@ -89,7 +96,8 @@ def run(  # noqa: PLR0913  # what a load is, by name
     """Loads a server at one level after the other.
 
     Args:
-        requests: What is sent; a model's name stands for random inputs of one row.
+        requests: What is sent; a model's name stands for random inputs of one row. A list of shares, or of requests
+            with their weights, is mixed.
         paces: The levels.
         address: The server: `http://`, `https://`, `grpc://`, `grpcs://` or `host:port`, which is gRPC.
         measuring: How each level is measured.
@@ -102,14 +110,17 @@ def run(  # noqa: PLR0913  # what a load is, by name
         AlipesError: If the server is not there, or does not know the model.
         Interrupted: After Ctrl-C, with what was measured until then.
     """
-    prepared = prepare(requests, address, headers, tls)
+    shares = read_shares(requests)
+    prepared = [(prepare(share.requests, share.address or address, headers, tls), share.weight) for share in shares]
     levels = [paces] if not isinstance(paces, Sequence) else paces
     how = measuring or Measuring()
     endpoint = Endpoint.parse(address, tls)
     measured: list[Level] = []
     report = Report(str(endpoint), measured, datetime.now(UTC))
+    if how.check is not None and len(shares) > 1:
+        raise ConfigError("answers of several kinds of requests in one load are not checked", key="check")
     checker = Checker(how.check, endpoint.wire) if how.check is not None else None
-    way = _Way(prepared, how, checker, each_window)
+    way = _Way(prepared, how, checker, each_window, labels(shares) if len(shares) > 1 else ())
     try:
         for pace in levels:
             way.level(pace, measured)
@@ -141,10 +152,11 @@ def prepare(
 class _Way:
     """How levels are measured."""
 
-    requests: LoadTestRequests
+    requests: Weighted
     measuring: Measuring
     checker: Checker | None
     each_window: Callable[[Pace, Sequence[Window]], None]
+    names: Sequence[str]
 
     def level(self, pace: Pace, into: list[Level]) -> None:
         """Measures a level, and adds it; also when it is interrupted, with the windows that it has then."""
@@ -154,7 +166,7 @@ class _Way:
                 self._fill(windows, engine, pace)
         finally:
             if windows:
-                into.append(_judged(pace, windows, self.measuring))
+                into.append(replace(_judged(pace, windows, self.measuring), names=self.names))
 
     def _fill(self, windows: list[Window], engine: LoadTestEngine, pace: Pace) -> None:
         if self.measuring.count is not None:
@@ -213,11 +225,19 @@ def _judged(pace: Pace, windows: Sequence[Window], measuring: Measuring) -> Leve
 
 
 @contextmanager
-def running(requests: LoadTestRequests, pace: Pace, measuring: Measuring) -> Iterator[LoadTestEngine]:
+def running(requests: LoadTestRequests | Weighted, pace: Pace, measuring: Measuring) -> Iterator[LoadTestEngine]:
     """A load that runs as long as the block."""
     samples = measuring.check.samples if measuring.check is not None else 0
     options = pace.engine_options()
-    engine = LoadTestEngine(requests, **options, threads=measuring.threads, count=measuring.count, samples=samples)
+    engine = LoadTestEngine(
+        requests,
+        **options,
+        threads=measuring.threads,
+        count=measuring.count,
+        samples=samples,
+        timeout_s=measuring.timeout_s,
+        log=measuring.log,
+    )
     try:
         yield engine
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
 from alipes.errors import ConfigError
+from alipes.loadtest.recorded import read_rates
 
 __all__ = ["Closed", "Open", "Pace"]
 
@@ -50,16 +51,18 @@ class Open:
 
     Attributes:
         pieces: Of the schedule: seconds, and requests per second at the beginning and at the end of each. The last one
-            goes on.
+            ends the load, unless they are repeated.
         intervals_s: Instead of pieces: seconds in front of each request, over and over.
         seed: For random arrivals (Poisson); `None` for even ones.
         in_flight: Most requests under way; what is due beyond waits.
+        repeats: Whether the first piece follows the last one.
     """
 
     pieces: tuple[tuple[float, float, float], ...] = ()
     intervals_s: tuple[float, ...] = ()
     seed: int | None = None
     in_flight: int = 1024
+    repeats: bool = False
 
     @classmethod
     def at(cls, rate: float, seed: int | None = None) -> Self:
@@ -67,6 +70,38 @@ class Open:
         if not rate > 0:
             raise ConfigError(f"the rate is {rate}: expected requests per second, above 0", key="rate")
         return cls(((_DAY_S, rate, rate),), seed=seed)
+
+    @classmethod
+    def bursts(cls, rate: float, peak: float, *, every_s: float, length_s: float, seed: int | None = None) -> Self:
+        """A steady rate, and every so many seconds a burst of another one, in requests per second.
+
+        Raises:
+            ConfigError: If a rate is none, or bursts do not fit into their spans.
+        """
+        if not (rate >= 0 and peak > 0):
+            raise ConfigError(f"the rates are {rate} and {peak}: expected requests per second, 0 or more", key="rate")
+        if not 0 < length_s < every_s:
+            raise ConfigError(f"bursts of {length_s} s do not fit into {every_s} s", key="length_s")
+        rest = every_s - length_s
+        return cls(((rest, rate, rate), (length_s, peak, peak)), seed=seed, repeats=True)
+
+    @classmethod
+    def recorded(cls, file: Path, *, compress: float = 1.0, scale: float = 1.0, seed: int | None = 0) -> Self:
+        """The rates of a recorded day: lines of `time,rate`, between which the rate goes in straight lines.
+
+        Args:
+            file: Times are seconds, or dates and times as in ISO 8601; rates are requests per second. Its first line
+                may name the columns.
+            compress: How many times shorter it is made; 3600 makes an hour a second. Rates stay as they are.
+            scale: What rates are multiplied with.
+            seed: For random arrivals (Poisson); `None` for even ones.
+
+        Raises:
+            ConfigError: If the file cannot be read, or holds no rates.
+        """
+        if not (compress > 0 and scale > 0):
+            raise ConfigError(f"compress is {compress} and scale {scale}: expected numbers above 0", key="compress")
+        return cls(read_rates(file, compress, scale), seed=seed)
 
     @classmethod
     def replayed(cls, file: Path) -> Self:
@@ -81,22 +116,32 @@ class Open:
 
     @property
     def value(self) -> float:
-        """The mean rate of its first piece, or of its intervals, in requests per second."""
+        """The mean rate of its pieces, or of its intervals, in requests per second."""
         if self.intervals_s:
             return len(self.intervals_s) / sum(self.intervals_s)
-        return (self.pieces[0][1] + self.pieces[0][2]) / 2
+        seconds = sum(piece[0] for piece in self.pieces)
+        return sum(length * (first + last) / 2 for length, first, last in self.pieces) / seconds
 
     def engine_options(self) -> dict[str, Any]:
         """The same for the engine."""
         if self.intervals_s:
             return {"intervals_s": list(self.intervals_s), "in_flight": self.in_flight}
-        return {"rates": list(self.pieces), "seed": self.seed, "in_flight": self.in_flight}
+        return {
+            "rates": list(self.pieces),
+            "seed": self.seed,
+            "in_flight": self.in_flight,
+            "repeats": self.repeats,
+        }
 
     def __str__(self) -> str:
         """For people."""
         if self.intervals_s:
             return f"{len(self.intervals_s):,} replayed intervals"
-        return f"{self.value:,.10g}/s {'even' if self.seed is None else 'random'}"
+        kind = "even" if self.seed is None else "random"
+        rates = {rate for piece in self.pieces for rate in piece[1:]}
+        if len(rates) > 1:
+            return f"{min(rates):,.10g} to {max(rates):,.10g}/s {kind}"
+        return f"{self.value:,.10g}/s {kind}"
 
 
 Pace: TypeAlias = Closed | Open

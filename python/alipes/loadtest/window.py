@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from alipes.loadtest.histogram import Histogram
+from alipes.loadtest.streams import Streams
 
 if TYPE_CHECKING:
     from alipes._core import LoadTestRecord
@@ -33,6 +34,8 @@ class Window:
         received_bytes: Bytes of answers.
         checked: Answers that were checked.
         wrong: What was wrong with them, and how often.
+        streams: What requests on streams showed; `None` without any.
+        parts: Of several kinds of requests, what each showed; the tester's own time is in the first.
     """
 
     seconds: float
@@ -48,6 +51,8 @@ class Window:
     received_bytes: int = 0
     checked: int = 0
     wrong: Mapping[str, int] = field(default_factory=dict)
+    streams: Streams | None = None
+    parts: tuple[Self, ...] = ()
 
     @classmethod
     def read(cls, record: LoadTestRecord, seconds: float) -> Self:
@@ -65,6 +70,8 @@ class Window:
             record.dropped,
             record.busy_ns / 1e9 / seconds,
             record.received_bytes,
+            streams=Streams.read(record),
+            parts=tuple(cls.read(part, seconds) for part in record.parts),
         )
 
     @classmethod
@@ -96,6 +103,8 @@ class Window:
             sum(part.received_bytes for part in parts),
             sum(part.checked for part in parts),
             dict(wrong),
+            Streams.merged(part.streams for part in parts),
+            tuple(cls.merged(of_one) for of_one in zip(*(part.parts for part in parts), strict=True)),
         )
 
     @property

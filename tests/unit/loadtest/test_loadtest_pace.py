@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alipes import ConfigError
@@ -48,3 +49,16 @@ def test_a_range_downwards_is_refused(first: float, last: float, step: float) ->
 def test_a_load_of_nothing_is_refused(wrong: object) -> None:
     with pytest.raises(ConfigError):
         wrong()  # type: ignore[operator]
+
+
+def test_bursts_come_again_and_have_a_mean_rate() -> None:
+    pace = Open.bursts(100, 900, every_s=4, length_s=1)
+    assert (pace.pieces, pace.repeats) == (((3, 100, 100), (1, 900, 900)), True)
+    assert pace.value == pytest.approx(300)
+    assert str(pace) == "100 to 900/s even"
+
+
+@pytest.mark.parametrize("wrong", [{"length_s": 4}, {"length_s": 0}, {"rate": -1}, {"peak": 0}, {"peak": float("nan")}])
+def test_bursts_that_do_not_fit_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        Open.bursts(**{"rate": 1, "peak": 2, "every_s": 4, "length_s": 1} | wrong)
