@@ -4,10 +4,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use alipes_client::driver::Driver;
 use alipes_client::grpc::local_stream::LocalStream;
+use alipes_client::grpc::unary_connection::shared::SharedConnection;
 use alipes_client::grpc::{connect, unary};
 use alipes_client::http::connection::HttpConnection;
-use alipes_client::{ClientError, Kind, Received, Target, Wire};
+use alipes_client::{ClientError, Kind, Received, Target, Wire, socket};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use tokio::sync::Mutex;
@@ -15,8 +17,17 @@ use tokio::sync::Mutex;
 use crate::answers::Answers;
 use crate::plan::Prepared;
 
+/// A connection of gRPC.
+#[derive(Clone)]
+pub enum Link {
+    /// For streams, and for messages that are better not copied.
+    Http2(SendRequest<Bytes>),
+    /// For small messages: it takes less of the processor's time.
+    Calls(SharedConnection),
+}
+
 /// A connection of gRPC that several lines share; none where it is not open.
-pub type Shared = Rc<Mutex<Option<SendRequest<Bytes>>>>;
+pub type Shared = Rc<Mutex<Option<Link>>>;
 
 /// A way to the server.
 pub struct Line {
@@ -26,15 +37,16 @@ pub struct Line {
 
 enum Way {
     Http(Option<Box<HttpConnection>>),
-    Grpc { shared: Shared, own: Option<SendRequest<Bytes>>, stream: Option<Box<LocalStream>> },
+    Grpc { shared: Shared, own: Option<Link>, stream: Option<Box<LocalStream>>, is_small: bool },
 }
 
 impl Line {
-    /// A line of its own over HTTP, one over `shared` over gRPC; it is not open yet.
-    pub fn new(target: Arc<Target>, shared: Shared) -> Line {
+    /// A line of its own over HTTP, one over `shared` over gRPC; it is not open yet. All calls over it are small, or
+    /// some may be anything.
+    pub fn new(target: Arc<Target>, shared: Shared, is_small: bool) -> Line {
         let way = match target.wire {
             Wire::Http => Way::Http(None),
-            Wire::Grpc => Way::Grpc { shared, own: None, stream: None },
+            Wire::Grpc => Way::Grpc { shared, own: None, stream: None, is_small },
         };
         Line { target, way }
     }
@@ -49,22 +61,19 @@ impl Line {
     pub async fn open(&mut self) -> Result<bool, ClientError> {
         let Line { target, way } = self;
         match way {
-            Way::Http(Some(_)) | Way::Grpc { own: Some(_), .. } => Ok(false),
+            Way::Http(Some(_)) => Ok(false),
+            Way::Grpc { own: Some(link), .. } if !link.is_spent() => Ok(false),
             Way::Http(connection) => {
-                let opened = HttpConnection::open(target, alipes_client::driver::Driver::Runtime).await?;
+                let opened = HttpConnection::open(target, Driver::Runtime).await?;
                 *connection = Some(Box::new(opened));
                 Ok(true)
             }
-            Way::Grpc { shared, own, .. } => {
+            Way::Grpc { shared, own, is_small, .. } => {
                 let mut shared = shared.lock().await;
-                let is_new = shared.is_none();
+                let is_new = shared.as_ref().is_none_or(Link::is_spent);
                 if is_new {
-                    let (requests, connection) = connect::connect(target).await?;
-                    tokio::task::spawn_local(async move {
-                        // The open calls learn how it ended.
-                        let _ = connection.await;
-                    });
-                    *shared = Some(requests);
+                    *shared = None;
+                    *shared = Some(Link::open(target, *is_small).await?);
                 }
                 own.clone_from(&shared);
                 Ok(is_new)
@@ -86,21 +95,26 @@ impl Line {
                 }
                 outcome
             }
-            (Way::Grpc { shared, own, stream }, request) if own.is_some() => {
-                let requests = own.clone().expect("it is open");
-                let outcome = match request {
-                    Prepared::Grpc { head, message } => {
-                        unary::exchange(requests, &self.target, (**head).clone(), vec![message.clone()], false).await
+            (Way::Grpc { shared, own: own @ Some(_), stream, .. }, request) => {
+                let outcome = match (own.as_ref().expect("it is open"), request) {
+                    (Link::Calls(connection), Prepared::Grpc { method, message, .. }) => {
+                        connection.ask(&self.target, method, message.clone()).await
                     }
-                    Prepared::Stream { head, message, decoupled } => {
-                        let own = StreamRequest { head, message, decoupled: *decoupled };
-                        own.over(requests, stream, answers).await
+                    (Link::Http2(requests), Prepared::Grpc { head, message, .. }) => {
+                        let (requests, pieces) = (requests.clone(), vec![message.clone()]);
+                        unary::exchange(requests, &self.target, (**head).clone(), pieces, false).await
                     }
-                    Prepared::Http(_) => Err(unfit()),
+                    (Link::Http2(requests), Prepared::Stream { head, message, decoupled }) => {
+                        let request = StreamRequest { head, message, decoupled: *decoupled };
+                        request.over(requests.clone(), stream, answers).await
+                    }
+                    _ => Err(unfit()),
                 };
                 if matches!(&outcome, Err(error) if matches!(error.kind, Kind::Broken | Kind::Tls)) {
-                    *own = None;
-                    *shared.lock().await = None;
+                    // A connection for calls knows by itself whether it is of further use.
+                    if matches!(own.take(), Some(Link::Http2(_))) {
+                        *shared.lock().await = None;
+                    }
                 }
                 outcome
             }
@@ -113,6 +127,30 @@ impl Line {
         match &mut self.way {
             Way::Http(connection) => *connection = None,
             Way::Grpc { stream, .. } => *stream = None,
+        }
+    }
+}
+
+impl Link {
+    async fn open(target: &Target, is_small: bool) -> Result<Link, ClientError> {
+        if is_small {
+            let (connection, driver) = SharedConnection::new(socket::open(target, Driver::Runtime).await?);
+            tokio::task::spawn_local(driver);
+            return Ok(Link::Calls(connection));
+        }
+        let (requests, connection) = connect::connect(target).await?;
+        tokio::task::spawn_local(async move {
+            // The open calls learn how it ended.
+            let _ = connection.await;
+        });
+        Ok(Link::Http2(requests))
+    }
+
+    /// Whether no further call can be made.
+    fn is_spent(&self) -> bool {
+        match self {
+            Link::Http2(_) => false,
+            Link::Calls(connection) => connection.is_spent(),
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::record::Keep;
 /// The line of a head that a post replaces.
 const JSON: &str = "Content-Type: application/json";
 
+/// Messages up to this size are quicker copied into what is sent than sent from where they lie.
+const SMALL_BYTES: usize = 64 * 1024;
+
 /// One request, ready to be sent.
 #[derive(Clone, Debug)]
 pub enum Prepared {
@@ -24,6 +27,8 @@ pub enum Prepared {
     Grpc {
         /// Its head, as [`alipes_client::grpc::unary::head`] makes it.
         head: Box<http::Request<()>>,
+        /// Its method.
+        method: Box<str>,
         /// The five bytes of the prefix, then the message.
         message: Bytes,
     },
@@ -47,8 +52,8 @@ impl Prepared {
         match target.wire {
             Wire::Http => Ok(Prepared::Http(joined(&head::request(target, outgoing)?, &outgoing.pieces))),
             Wire::Grpc => {
-                let head = unary::head(target, &outgoing.path)?;
-                Ok(Prepared::Grpc { head: Box::new(head), message: joined("", &outgoing.pieces) })
+                let (head, method) = (unary::head(target, &outgoing.path)?, outgoing.path.as_str().into());
+                Ok(Prepared::Grpc { head: Box::new(head), method, message: joined("", &outgoing.pieces) })
             }
         }
     }
@@ -114,6 +119,17 @@ pub struct Source {
     pub chains: Vec<Range<usize>>,
     /// Its share beside that of other sources: of the chains in a closed loop where it has any, else of the requests.
     pub weight: f64,
+}
+
+impl Source {
+    /// Whether all of its requests are calls of gRPC that are quickly copied.
+    pub fn is_small(&self) -> bool {
+        let is_small = |request: &Prepared| match request {
+            Prepared::Grpc { message, .. } => message.len() <= SMALL_BYTES,
+            Prepared::Http(_) | Prepared::Stream { .. } => false,
+        };
+        self.requests.iter().all(is_small)
+    }
 }
 
 /// A load.

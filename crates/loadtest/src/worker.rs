@@ -203,11 +203,13 @@ struct Lines<'a> {
     source: usize,
     shared: Shared,
     opened: usize,
+    is_small: bool,
 }
 
 impl<'a> Lines<'a> {
     fn new(thread: &'a Thread, source: usize) -> Lines<'a> {
-        Lines { thread, source, shared: Shared::default(), opened: 0 }
+        let is_small = thread.common.plan.sources[source].is_small();
+        Lines { thread, source, shared: Shared::default(), opened: 0, is_small }
     }
 
     fn next(&mut self) -> Line {
@@ -215,7 +217,7 @@ impl<'a> Lines<'a> {
             self.shared = Shared::default();
         }
         self.opened += 1;
-        Line::new(self.thread.targets[self.source].clone(), self.shared.clone())
+        Line::new(self.thread.targets[self.source].clone(), self.shared.clone(), self.is_small)
     }
 }
 

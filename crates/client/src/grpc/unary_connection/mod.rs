@@ -13,6 +13,9 @@ mod fuzz;
 mod head;
 mod huffman;
 mod pending_call;
+pub mod shared;
+#[cfg(test)]
+mod shared_tests;
 
 use std::future::poll_fn;
 use std::io::IoSlice;

@@ -15,7 +15,7 @@ use crate::target::Wire;
 
 const PIPE_BYTES: usize = 64 * 1024;
 
-fn target() -> Target {
+pub(super) fn target() -> Target {
     Target::new("localhost:1", Wire::Grpc, vec![("x-word".into(), "yes".into())], Duration::ZERO).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn request(method: &str, message: &[u8]) -> Outgoing {
 }
 
 /// A server that says each message back, and does what other methods are named for.
-async fn serve(socket: DuplexStream) {
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(socket: S) {
     let mut builder = server::Builder::new();
     builder.initial_window_size(100_000).max_frame_size(32 * 1024);
     let mut connection = builder.handshake::<_, Bytes>(socket).await.unwrap();
@@ -50,6 +50,9 @@ async fn handle(request: Request<RecvStream>, mut answer: SendResponse<Bytes>) {
         return;
     }
     let mut body = request.into_body();
+    if method == "Hang" {
+        std::future::pending::<()>().await;
+    }
     if method == "Reset" {
         answer.send_reset(Reason::REFUSED_STREAM);
         return;

@@ -1,0 +1,169 @@
+//! Calls of several callers against the library's own server.
+
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::task::LocalSet;
+
+use super::frames::{self, FrameHead};
+use super::shared::SharedConnection;
+use super::tests::{serve, target};
+use crate::error::{ClientError, Kind};
+use crate::socket::Socket;
+
+fn framed(message: &[u8]) -> Bytes {
+    let mut wire = BytesMut::new();
+    wire.put_u8(0);
+    wire.put_u32(message.len() as u32);
+    wire.extend_from_slice(message);
+    wire.freeze()
+}
+
+/// A connection, and the other end of it.
+fn pair() -> (SharedConnection, UnixStream) {
+    let (own, other) = UnixStream::pair().unwrap();
+    let (connection, driver) = SharedConnection::new(Socket::Unix(own));
+    tokio::task::spawn_local(driver);
+    (connection, other)
+}
+
+fn connect() -> SharedConnection {
+    let (connection, other) = pair();
+    tokio::spawn(serve(other));
+    connection
+}
+
+async fn ask(connection: &SharedConnection, method: &str, message: &[u8]) -> Result<Bytes, ClientError> {
+    connection.ask(&target(), method, framed(message)).await.map(|received| received.body)
+}
+
+#[tokio::test]
+async fn calls_of_all_sizes_are_under_way_together() {
+    let work = async {
+        let connection = connect();
+        let mut callers = tokio::task::JoinSet::new();
+        for caller in 0..20_usize {
+            let connection = connection.clone();
+            callers.spawn_local(async move {
+                for round in 0..20_usize {
+                    let size = [0, 1, 64, 5_000, 70_000, 400_000][(caller + round) % 6];
+                    let message: Vec<u8> = (0..size).map(|byte| ((byte + caller) % 251) as u8).collect();
+                    assert!(ask(&connection, "Echo", &message).await.unwrap() == message, "{size} bytes");
+                }
+            });
+        }
+        while let Some(ended) = callers.join_next().await {
+            ended.unwrap();
+        }
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn a_call_that_fails_leaves_the_others() {
+    let work = async {
+        let connection = connect();
+        let (refused, reset, good) = tokio::join!(
+            ask(&connection, "Refuse", b"x"),
+            ask(&connection, "Reset", b"x"),
+            ask(&connection, "Echo", b"y")
+        );
+        assert_eq!(refused.unwrap_err().kind, Kind::Refused(5));
+        let reset = reset.unwrap_err();
+        assert!(reset.kind == Kind::Broken && reset.message.contains("refused"), "{reset}");
+        assert_eq!(good.unwrap(), "y");
+        assert!(!connection.is_spent());
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_is_withdrawn() {
+    let work = async {
+        let connection = connect();
+        let hanging = tokio::time::timeout(Duration::from_millis(20), ask(&connection, "Hang", b"x")).await;
+        assert!(hanging.is_err());
+        assert_eq!(ask(&connection, "Echo", b"y").await.unwrap(), "y");
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn after_a_goodbye_calls_are_answered_and_none_is_made() {
+    let work = async {
+        let connection = connect();
+        assert_eq!(ask(&connection, "Goodbye", b"x").await.unwrap(), "x");
+        assert!(ask(&connection, "Echo", b"x").await.is_err());
+        assert!(connection.is_spent());
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_fails_all_calls() {
+    let work = async {
+        let (connection, other) = pair();
+        let (one, two, ()) =
+            tokio::join!(ask(&connection, "Echo", b"x"), ask(&connection, "Echo", b"y"), async { drop(other) });
+        for failed in [one, two, ask(&connection, "Echo", b"z").await] {
+            assert_eq!(failed.unwrap_err().kind, Kind::Broken);
+        }
+        assert!(connection.is_spent());
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn what_is_no_http2_fails_the_call() {
+    let work = async {
+        let (connection, mut other) = pair();
+        other.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        let error = ask(&connection, "Echo", b"x").await.unwrap_err();
+        assert!(error.kind == Kind::Broken && error.message.contains("HTTP/2"), "{error}");
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn a_server_that_takes_one_call_at_a_time_gets_one() {
+    let work = async {
+        let (connection, mut other) = pair();
+        let mut bytes = BytesMut::new();
+        frames::settings(&[(3, 1)], &mut bytes);
+        other.write_all(&bytes).await.unwrap();
+        // The setting is there once the driver has read it.
+        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let mut calls =
+            Box::pin(async { tokio::join!(ask(&connection, "Echo", b"x"), ask(&connection, "Echo", b"y")) });
+        assert!(tokio::time::timeout(Duration::from_millis(20), &mut calls).await.is_err());
+        assert_eq!(connection.under_way(), 1);
+        FrameHead { length: 4, kind: frames::RESET, flags: 0, call: 1 }.write(&mut bytes);
+        bytes.put_u32(7);
+        other.write_all(&bytes[bytes.len() - 13..]).await.unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(20), &mut calls).await.is_err());
+        assert_eq!(connection.under_way(), 1, "the other's turn");
+        drop(other);
+        let (one, two) = calls.await;
+        assert!(one.is_err() && two.is_err());
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn the_connection_ends_with_its_last_caller() {
+    let work = async {
+        let (connection, other) = pair();
+        let further = connection.clone();
+        drop(connection);
+        tokio::task::yield_now().await;
+        drop(further);
+        let mut rest = Vec::new();
+        let mut other = other;
+        let read = tokio::io::AsyncReadExt::read_to_end(&mut other, &mut rest);
+        tokio::time::timeout(Duration::from_secs(30), read).await.expect("the socket is closed").unwrap();
+    };
+    LocalSet::new().run_until(work).await;
+}
