@@ -54,7 +54,7 @@ def test_servers_have_their_shares_over_both_protocols(servers: list[ServerProce
     assert abs(old - new) <= 5 * len(level.windows), "they take turns"
 
 
-def test_a_share_that_fails_is_told_from_the_others(servers: list[ServerProcess]) -> None:
+def test_a_share_that_fails_leaves_the_others(servers: list[ServerProcess]) -> None:
     wrong = ModelRequests("double", parameters={"priority": -1})
     level = run(
         [Share("double", name="good"), Share(wrong, name="bad")],
