@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_responses_and_gaps_are_told_apart() {
+    fn first_responses_and_gaps_are_apart() {
         let due = alipes_clock::now();
         let after = |ms| due + Duration::from_millis(ms);
         let mut streamed = Streamed::default();

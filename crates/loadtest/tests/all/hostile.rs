@@ -55,7 +55,7 @@ fn failure(record: &Record, times: u64) -> &str {
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_its_time() {
+fn a_server_that_never_answers_is_a_failure_in_time() {
     for wire in [Wire::Http, Wire::Grpc] {
         let plan = over(wire, server(Act::Hang), Some(4));
         let record = measured(Plan { limit: Some(Duration::from_millis(50)), ..plan });

@@ -9,6 +9,9 @@ use pyo3::types::{PyBytes, PyDict};
 
 type Counts<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
 
+/// A column of the log: its name, and its value in an entry.
+type Column = (&'static str, fn(&Entry) -> u64);
+
 /// What was measured between two cuts.
 #[pyclass(frozen, module = "alipes._core")]
 pub struct LoadTestRecord {
@@ -58,7 +61,7 @@ impl LoadTestRecord {
     #[getter]
     fn log<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let entries = &self.all.log.entries;
-        let columns: [(&str, fn(&Entry) -> u64); 5] = [
+        let columns: [Column; 5] = [
             ("request", |entry| entry.request as u64),
             ("due_ns", |entry| entry.due_ns),
             ("begun_ns", |entry| entry.begun_ns),

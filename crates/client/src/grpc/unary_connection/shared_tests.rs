@@ -80,7 +80,7 @@ async fn a_call_that_fails_leaves_the_others() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_is_withdrawn() {
+async fn a_call_that_is_dropped_is_withdrawn() {
     let work = async {
         let connection = connect();
         let hanging = tokio::time::timeout(Duration::from_millis(20), ask(&connection, "Hang", b"x")).await;

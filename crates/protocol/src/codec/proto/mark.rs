@@ -52,24 +52,16 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_whether_more_follow() {
-        let outputs = [Tensor {
-            name: "Y".into(),
-            datatype: Datatype::Int8,
-            shape: Shape::from_vec(vec![1]),
-            data: Bytes::from_static(&[7]),
-        }];
-        for (last, outputs) in [(None, &outputs[..]), (Some(false), &outputs[..]), (Some(true), &[])] {
+    fn a_message_says_whether_more_follow_and_what_failed() {
+        let (name, datatype, shape) = ("Y".into(), Datatype::Int8, Shape::from_vec(vec![1]));
+        let output = [Tensor { name, datatype, shape, data: Bytes::from_static(&[7]) }];
+        for (error, last, outputs) in
+            [("", None, &output[..]), ("", Some(false), &output[..]), ("", Some(true), &[]), ("broken", None, &[])]
+        {
             let response = ResponseMessage { final_response: last, outputs, ..Default::default() };
-            let mark = StreamMark::read(written(&StreamMessage { response, ..Default::default() })).unwrap();
-            assert_eq!(mark, StreamMark { error: String::new(), last, is_empty: outputs.is_empty() });
+            let mark = StreamMark::read(written(&StreamMessage { error, response })).unwrap();
+            assert_eq!(mark, StreamMark { error: error.to_owned(), last, is_empty: outputs.is_empty() });
         }
-    }
-
-    #[test]
-    fn an_error_is_told_from_a_response() {
-        let mark = StreamMark::read(written(&StreamMessage { error: "broken", ..Default::default() })).unwrap();
-        assert_eq!((mark.error.as_str(), mark.last, mark.is_empty), ("broken", None, true));
         assert!(StreamMark::read(Bytes::from_static(&[0xff])).is_err());
     }
 }
