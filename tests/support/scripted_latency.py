@@ -27,75 +27,90 @@ import numpy as np
 _GARBAGE = b"\x00\xff this is no answer\r\n\r\n"
 
 
-class _Server:
-    """The program."""
+class _Script:
+    """What all connections share."""
 
     def __init__(self) -> None:
-        self._record: list[tuple[int, int]] = []
-        self._numbers = count()
-        self._stalled_until = 0.0
+        self.record: list[tuple[int, int]] = []
+        self.numbers = count()
+        self.stalled_until = 0.0
 
-    async def serve(self) -> None:
-        server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
-        print(server.sockets[0].getsockname()[1], flush=True)
-        # The end of standard input is the end of the test.
-        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-        os._exit(0)
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                if head.startswith("GET /record"):
-                    _answer(writer, json.dumps(self._record).encode())
-                    continue
-                body = (await reader.readexactly(_length(head))).decode()
-                begun = time.monotonic_ns()
-                if not await self._post(writer, body):
-                    break
-                self._record.append((begun, time.monotonic_ns()))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+class _Connection(asyncio.Protocol):
+    """One connection. Callbacks alone, without tasks: what the server itself adds is in no record of it."""
 
-    async def _post(self, writer: asyncio.StreamWriter, body: str) -> bool:
-        """Answers; returns whether the connection goes on."""
-        loop = asyncio.get_running_loop()
+    def __init__(self, script: _Script) -> None:
+        self._script = script
+        self._received = bytearray()
+        self._loop = asyncio.get_running_loop()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        now = time.monotonic_ns()
+        self._received += data
+        head, end, rest = self._received.partition(b"\r\n\r\n")
+        if not end:
+            return
+        text = head.decode()
+        if text.startswith("GET /record"):
+            self._received.clear()
+            self._answer(json.dumps(self._script.record).encode())
+        elif len(rest) >= _length(text):
+            self._received.clear()
+            self._post(rest.decode(), now)
+
+    def _post(self, body: str, begun: int) -> None:
         word, _, argument = body.partition(" ")
+        delay_s = 0.0
         match word:
             case "hang":
-                await asyncio.Event().wait()
+                return
             case "die":
                 os._exit(1)
             case "garbage":
-                writer.write(_GARBAGE)
-                return False
+                self._transport.write(_GARBAGE)
+                return self._transport.close()
             case "close":
-                return False
+                return self._transport.close()
             case "error":
-                _answer(writer, b'{"error":"it is scripted"}', "500 Internal Server Error")
-                return True
+                return self._answer(b'{"error":"it is scripted"}', "500 Internal Server Error")
             case "stall":
-                self._stalled_until = loop.time() + float(argument) / 1e3
+                self._script.stalled_until = self._loop.time() + float(argument) / 1e3
             case "count":
-                body = str(next(self._numbers))
+                body = str(next(self._script.numbers))
             case _:
-                await asyncio.sleep(float(word) / 1e3)
-        while (left := self._stalled_until - loop.time()) > 0:
-            await asyncio.sleep(left)
-        _answer(writer, body.encode())
-        return True
+                delay_s = float(word) / 1e3
+        self._loop.call_at(self._loop.time() + delay_s, self._end, body, begun)
+
+    def _end(self, body: str, begun: int) -> None:
+        if self._loop.time() < self._script.stalled_until:
+            self._loop.call_at(self._script.stalled_until, self._end, body, begun)
+            return
+        self._answer(body.encode())
+        self._script.record.append((begun, time.monotonic_ns()))
+
+    def _answer(self, body: bytes, status: str = "200 OK") -> None:
+        head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._transport.write(head.encode() + body)
+
+
+async def _serve() -> None:
+    """The program."""
+    script = _Script()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Connection(script), "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    # The end of standard input is the end of the test.
+    await loop.run_in_executor(None, sys.stdin.read)
+    os._exit(0)
 
 
 def _length(head: str) -> int:
     names = (line.partition(":") for line in head.lower().split("\r\n"))
     return next(int(value) for name, _, value in names if name == "content-length")
-
-
-def _answer(writer: asyncio.StreamWriter, body: bytes, status: str = "200 OK") -> None:
-    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write(head.encode() + body)
 
 
 class ScriptedLatency:
@@ -126,4 +141,4 @@ class ScriptedLatency:
 
 
 if __name__ == "__main__":
-    asyncio.run(_Server().serve())
+    asyncio.run(_serve())

@@ -11,9 +11,10 @@ from alipes.loadtest.pace import Pace
 from support.scripted_latency import ScriptedLatency
 
 # What each request says of its latency, in milliseconds.
-CONSTANT = [b"20"]
-BIMODAL = [b"20"] * 9 + [b"80"]
-STALL = [*[b"20"] * 200, b"stall 1000", *[b"20"] * 799]
+CONSTANT = [b"40"]
+# No percentile that is looked at is the longest of the short ones, which chance decides.
+BIMODAL = [b"40"] * 17 + [b"120"] * 3
+STALL = [*[b"40"] * 200, b"stall 1000", *[b"40"] * 599]
 
 
 @pytest.fixture
@@ -65,16 +66,20 @@ def test_an_open_loop_shows_a_stall_that_a_closed_one_hides(scripted: ScriptedLa
     ids=["constant", "random", "bimodal", "stall"],
 )
 def test_percentiles_are_those_of_the_server(scripted: ScriptedLatency, bodies: list[bytes], pace: Pace) -> None:
-    """Within 1 % or 200 µs, on a machine that does nothing else; the best of three."""
-    worst = []
-    for _ in range(3):
-        begun = len(scripted.record())
-        latencies = measured(scripted, bodies, pace, 1000).result.latencies
-        recorded = recorded_ms(scripted)[begun:]
-        assert len(recorded) == latencies.count == 1000
-        off = []
-        for percent in (50, 90, 95, 99):
-            truth = np.percentile(recorded, percent, method="inverted_cdf")
-            off.append(abs(latencies.percentile_ms(percent) - truth) / max(0.01 * truth, 0.2))
-        worst.append(max(off))
-    assert min(worst) <= 1, worst
+    """Within 1 % or 200 µs, on a machine that does nothing else; in one of three attempts."""
+    shares = [share_of_the_limit(scripted, bodies, pace)]
+    while shares[-1] > 1 and len(shares) < 3:
+        shares.append(share_of_the_limit(scripted, bodies, pace))
+    assert shares[-1] <= 1, shares
+
+
+def share_of_the_limit(server: ScriptedLatency, bodies: list[bytes], pace: Pace) -> float:
+    """How far the percentile that is farthest from the server's is off: 1 is 1 %, or 200 µs where that is more."""
+    begun = len(server.record())
+    latencies = measured(server, bodies, pace, 800).result.latencies
+    recorded = recorded_ms(server)[begun:]
+    assert len(recorded) == latencies.count == 800
+    percents = np.array([50, 90, 95, 99])
+    truth = np.percentile(recorded, percents, method="inverted_cdf")
+    seen = np.array([latencies.percentile_ms(percent) for percent in percents])
+    return float((np.abs(seen - truth) / np.maximum(0.01 * truth, 0.2)).max())
