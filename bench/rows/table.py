@@ -24,6 +24,7 @@ from bench.rows.shared import SharedRow
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
 from bench.rows.streaming import streaming_rows
+from bench.rows.testers import tester_rows
 from bench.rows.torchscript import TorchscriptRow
 from bench.rows.updates import updates_rows
 from bench.work import BINARY, GRPC, JSON, JSON_DOUBLES, STREAM_ONE, work
@@ -74,6 +75,7 @@ def rows(soak_requests: int) -> list[Row]:
         TorchscriptRow(),
         *framework_conv_rows(),
         ForestRow(),
+        *tester_rows(),
     ]
 
 
