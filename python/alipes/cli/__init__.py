@@ -7,7 +7,11 @@ import sys
 from collections.abc import Sequence
 
 # The names of Triton's programs, and the commands that answer to them.
-PROGRAMS = {"tritonserver": ("tritonserver",), "perf_analyzer": ("perf_analyzer",)}
+PROGRAMS = {
+    "tritonserver": ("tritonserver",),
+    "perf_analyzer": ("perf_analyzer",),
+    "model-analyzer": ("model_analyzer",),
+}
 _VERSION = (["--version"], ["-V"], ["version"])
 
 

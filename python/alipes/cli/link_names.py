@@ -20,7 +20,7 @@ _PROGRAM: Final = "alipes"
 def link_names(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to link them, such as ~/.local/bin.")],
 ) -> int:
-    """Link perf_analyzer and tritonserver to alipes; another program of such a name stays."""
+    """Link perf_analyzer, model-analyzer and tritonserver to alipes; another program of such a name stays."""
 
     def action() -> int:
         program = Path(sysconfig.get_path("scripts")) / _PROGRAM

@@ -19,7 +19,7 @@ def test_each_name_becomes_a_link_to_alipes(tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     done = alipes("link-names", str(folder))
     assert (done.code, done.err) == (0, "")
-    assert {link.name for link in folder.iterdir()} == {"perf_analyzer", "tritonserver"}
+    assert {link.name for link in folder.iterdir()} == {"perf_analyzer", "model-analyzer", "tritonserver"}
     assert all(link.resolve() == PROGRAM.resolve() for link in folder.iterdir())
     assert alipes("link-names", str(folder)).code == 0  # again changes nothing
 
