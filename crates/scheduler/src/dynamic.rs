@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use crate::levels::{Levels, Rank, Spot};
-use crate::policy::DynamicPolicy;
+use crate::policy::{Batching, DynamicPolicy};
 use crate::scheduler::{Context, Next};
 use crate::why::{Outlook, Why};
 use crate::work::{Reason, Refused, Work};
@@ -16,6 +16,8 @@ use crate::work::{Reason, Refused, Work};
 pub struct Dynamic<W> {
     policy: DynamicPolicy,
     largest_preferred: u32,
+    /// Most rows that the model takes, whatever the policy has been changed to.
+    largest: u32,
     queue: Levels<W>,
     pending: Pending,
 }
@@ -60,7 +62,15 @@ impl<W: Work> Dynamic<W> {
         let policy = policy.settled();
         let largest_preferred = policy.preferred_batch_sizes.iter().copied().max().unwrap_or(policy.max_batch_size);
         let queue = Levels::new(policy.priorities.clone());
-        Dynamic { policy, largest_preferred, queue, pending: Pending::default() }
+        let largest = policy.max_batch_size;
+        Dynamic { policy, largest_preferred, largest, queue, pending: Pending::default() }
+    }
+
+    /// Forms batches in another way from now on; those who wait keep their place and their age.
+    pub(crate) fn set_batching(&mut self, batching: Batching) {
+        self.policy = std::mem::take(&mut self.policy).batched(batching, self.largest);
+        self.largest_preferred = self.policy.max_batch_size;
+        self.pending = Pending::default();
     }
 
     /// The policy, with its defaults filled in.

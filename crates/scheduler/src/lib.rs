@@ -42,7 +42,7 @@ pub use direct::Direct;
 pub use dynamic::Dynamic;
 pub use instances::Instances;
 pub use model_queue::{Aftermath, Effect, ModelQueue};
-pub use policy::{DynamicPolicy, Priorities, QueuePolicy, TimeoutAction};
+pub use policy::{Batching, DynamicPolicy, Priorities, QueuePolicy, TimeoutAction};
 pub use queue::Queue;
 pub use scheduler::{Next, Scheduler};
 pub use why::{Decision, Explanation, Hold, Outlook, Why};

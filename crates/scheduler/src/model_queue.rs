@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use crate::instances::Instances;
 use crate::journal::Journal;
+use crate::policy::Batching;
 use crate::queue::Queue;
 use crate::scheduler::{Next, Scheduler};
 use crate::why::{Decision, Explanation, Hold, Outlook, Why};
@@ -184,6 +185,10 @@ impl<W: Work> Queue<W> for ModelQueue<W> {
             return Effect::Wake(waiter.instance);
         }
         self.attend(now)
+    }
+
+    fn set_batching(&mut self, now: Instant, batching: Batching) -> Effect {
+        if self.scheduler.set_batching(batching) { self.attend(now) } else { Effect::None }
     }
 
     fn is_free(&self, instance: usize) -> bool {

@@ -33,6 +33,23 @@ impl DynamicPolicy {
         }
         self
     }
+
+    /// The same with other batches, of at most so many rows.
+    pub(crate) fn batched(self, batching: Batching, largest: u32) -> DynamicPolicy {
+        let batch = batching.batch.clamp(1, largest);
+        let max_queue_delay = batching.max_queue_delay.min(LONGEST);
+        DynamicPolicy { max_batch_size: batch, preferred_batch_sizes: vec![batch], max_queue_delay, ..self }
+    }
+}
+
+/// The part of a policy that may change while requests wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batching {
+    /// Longest wait for company.
+    pub max_queue_delay: Duration,
+    /// Rows that a batch waits for and does not exceed; never more than the model takes. A single request with more
+    /// rows runs alone.
+    pub batch: u32,
 }
 
 /// The levels of priority and what each of them allows.

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::model_queue::{Aftermath, Effect};
+use crate::policy::Batching;
 use crate::scheduler::Next;
 use crate::why::Explanation;
 use crate::work::Refused;
@@ -80,6 +81,12 @@ pub trait Queue<W> {
     /// An instance that is left out is given no more work: an idle one is gone at once, any other when it asks next.
     /// What waits is left to those in service; without any it waits until some come.
     fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect;
+
+    /// Forms batches in another way from now on. Who waits keeps its place and its age; who runs is not touched. Where no
+    /// batches are formed by such rules, nothing changes.
+    fn set_batching(&mut self, _now: Instant, _batching: Batching) -> Effect {
+        Effect::None
+    }
 
     /// Whether a number can be given to a new instance: no instance has it, or the one that had it is gone.
     fn is_free(&self, instance: usize) -> bool;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::direct::Direct;
 use crate::dynamic::Dynamic;
-use crate::policy::DynamicPolicy;
+use crate::policy::{Batching, DynamicPolicy};
 use crate::why::Outlook;
 use crate::work::{Reason, Refused, Work};
 
@@ -79,6 +79,18 @@ impl<W: Work> Scheduler<W> {
 
     fn with(rule: Rule<W>) -> Self {
         Scheduler { rule, stopping: false, gone: 0, sweep_at: None, refused: Vec::new() }
+    }
+
+    /// Forms batches in another way from now on, and says whether it does: where each request runs alone, nothing
+    /// changes.
+    pub fn set_batching(&mut self, batching: Batching) -> bool {
+        match &mut self.rule {
+            Rule::Direct(_) => false,
+            Rule::Dynamic(dynamic) => {
+                dynamic.set_batching(batching);
+                true
+            }
+        }
     }
 
     /// Takes a request in at the tail.

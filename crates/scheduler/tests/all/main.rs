@@ -5,6 +5,7 @@
 mod common;
 
 mod arbiter;
+mod batching;
 mod direct;
 mod dynamic;
 mod ensemble;

@@ -21,6 +21,7 @@ enum Event {
     Cancel { back: usize },
     Claim,
     Rearrange { keep: u8, more: usize },
+    SetBatching { delay: Duration, batch: u32 },
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -32,6 +33,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (0usize..5).prop_map(|back| Event::Cancel { back }),
         2 => Just(Event::Claim),
         1 => (any::<u8>(), 0usize..3).prop_map(|(keep, more)| Event::Rearrange { keep, more }),
+        1 => (0u64..12, 0u32..14).prop_map(|(delay, batch)| Event::SetBatching { delay: ms(delay), batch }),
     ]
 }
 
@@ -59,6 +61,7 @@ fn play(stage: &mut Stage, events: &[Event], stop: bool) -> BTreeSet<usize> {
                 removed.iter().for_each(|request| assert!(accepted.remove(&request.id), "it was given back before"));
             }
             Event::Claim => stage.claim(),
+            Event::SetBatching { delay, batch } => stage.set_batching(delay, batch),
             Event::Rearrange { keep, more } => stage.rearrange(|instance| keep & 1 << (instance % 8) != 0, more),
         }
         stage.assert_someone_comes();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use alipes_scheduler::{DynamicPolicy, Effect, ModelQueue, Next, Queue, Scheduler};
+use alipes_scheduler::{Batching, DynamicPolicy, Effect, ModelQueue, Next, Queue, Scheduler};
 
 use super::model::{Answer, answer};
 use super::{Request, ids, zero};
@@ -34,6 +34,7 @@ pub struct Stage {
     compute: Duration,
     batch: Vec<Request>,
     policy: Option<DynamicPolicy>,
+    largest: u32,
     shadow: Vec<(Instant, Request)>,
     stopping: bool,
     serving: Vec<usize>,
@@ -47,7 +48,21 @@ impl Stage {
         let places = vec![Place::Idle; instances];
         let (executed, batch, shadow) = (Vec::new(), Vec::new(), Vec::new());
         let serving = (0..instances).collect();
-        Stage { queue, places, executed, now: start, start, compute, batch, policy, shadow, stopping: false, serving }
+        let largest = policy.as_ref().map_or(1, |policy| policy.max_batch_size);
+        Stage {
+            queue,
+            places,
+            executed,
+            now: start,
+            start,
+            compute,
+            batch,
+            policy,
+            largest,
+            shadow,
+            stopping: false,
+            serving,
+        }
     }
 
     pub fn submit(&mut self, request: Request) {
@@ -79,6 +94,17 @@ impl Stage {
         let numbers = self.serving.iter().map(|number| number + 1).max().unwrap_or(0);
         self.places.resize(numbers.max(self.places.len()), Place::Idle);
         let effect = self.queue.rearrange(self.now, &self.serving);
+        self.carry_out(effect);
+    }
+
+    /// Forms batches in another way from now on.
+    pub fn set_batching(&mut self, max_queue_delay: Duration, batch: u32) {
+        let effect = self.queue.set_batching(self.now, Batching { max_queue_delay, batch });
+        if let Some(policy) = &mut self.policy {
+            policy.max_batch_size = batch.clamp(1, self.largest);
+            policy.preferred_batch_sizes = vec![policy.max_batch_size];
+            policy.max_queue_delay = max_queue_delay;
+        }
         self.carry_out(effect);
     }
 
