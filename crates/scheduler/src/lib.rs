@@ -15,6 +15,7 @@
 //! - [`Arbiter`] decides among the instances of all models whose executions take counted resources.
 //! - [`ensemble`] is the same for a request that several models answer together.
 //! - [`streams`] records the live sequences of a model that keeps its own state.
+//! - [`tuning`] looks for the policy that keeps a latency objective.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "queues are given the time; tests begin at any"))]
@@ -34,6 +35,7 @@ mod queue;
 mod scheduler;
 pub mod sequence;
 pub mod streams;
+pub mod tuning;
 mod why;
 mod work;
 

@@ -21,3 +21,5 @@ mod sequences;
 mod step_order;
 mod streams;
 mod timelines;
+mod tuned_day;
+mod tuner;

@@ -1,5 +1,6 @@
 //! A request, a clock that the test moves, and instances whose threads are values.
 pub mod caller;
+pub mod day;
 pub mod hall;
 pub mod model;
 pub mod stage;
