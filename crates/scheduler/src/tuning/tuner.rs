@@ -107,18 +107,20 @@ impl Tuner {
     }
 
     /// Sets other bounds, as after a reload with another number of instances; returns the setting to be applied where
-    /// the present one is out of them. What is being watched is no longer.
+    /// the present one is out of them. Where all instances were in service, all are. What is being watched is no longer.
     pub fn set_bounds(&mut self, bounds: Bounds) -> Option<Setting> {
         if bounds == self.bounds {
             return None;
         }
+        let were_all = self.setting.instances == self.bounds.instances;
+        let instances = if were_all { bounds.instances } else { self.setting.instances };
         self.bounds = bounds;
         self.backoff.forget();
         self.gathering = Gathering::default();
         if self.trial.take().is_some() {
             self.close_last(None, Outcome::Undecided);
         }
-        self.apply(bounds.clamp(self.setting))
+        self.apply(bounds.clamp(Setting { instances, ..self.setting }))
     }
 
     /// Takes note of a period; returns the setting to be applied if it is to be another one.

@@ -163,6 +163,14 @@ fn other_bounds_end_what_is_watched_and_hold_at_once() {
 }
 
 #[test]
+fn where_all_instances_were_in_service_further_ones_are_as_well() {
+    let more = Bounds { instances: 3, ..BOUNDS };
+    assert_eq!(tuner().set_bounds(more), Some(Setting { instances: 3, ..START }));
+    let mut of_two = Tuner::new(OBJECTIVE, BOUNDS, Setting { instances: 1, ..START });
+    assert_eq!((of_two.set_bounds(more), of_two.setting().instances), (None, 1));
+}
+
+#[test]
 fn a_fixed_number_of_instances_is_left_alone() {
     let bounds = Bounds { fewest_instances: 2, ..BOUNDS };
     let (mut now, mut tuner) = (zero(), Tuner::new(OBJECTIVE, bounds, START));
