@@ -77,7 +77,7 @@ impl Measurement {
         self.sum.missed() as f64 / self.sum.requests().max(1) as f64
     }
 
-    pub(super) fn is_kept(&self) -> bool {
+    pub(super) fn is_met(&self) -> bool {
         self.missed() <= Objective::ALLOWED
     }
 
@@ -114,8 +114,8 @@ impl Measurement {
     /// Whether instances have hardly a pause, or more waits than they take at once.
     pub(super) fn is_saturated(&self, setting: &Setting) -> bool {
         let available = self.sum.span.as_secs_f64() * setting.instances as f64;
-        let taken = setting.instances * setting.batch as usize;
-        self.sum.computing.as_secs_f64() > 0.85 * available || self.sum.waiting > 2 * taken
+        let at_once = setting.instances * setting.batch as usize;
+        self.sum.computing.as_secs_f64() > 0.85 * available || self.sum.waiting > 2 * at_once
     }
 
     pub(super) fn figures(&self) -> Figures {
@@ -137,10 +137,13 @@ impl Measurement {
                 verdict => verdict,
             };
         }
-        if !(1.0 / SAME_TRAFFIC..=SAME_TRAFFIC).contains(&traffic) {
+        // Clients that wait for their answers send more once these come sooner: that is no other traffic.
+        let has_helped =
+            !before.is_met() && verdict(ratio(self.missed(), before.missed()), 0.8, 1.1) == Verdict::Better;
+        if !has_helped && !(1.0 / SAME_TRAFFIC..=SAME_TRAFFIC).contains(&traffic) {
             return Verdict::OtherTraffic;
         }
-        match (before.is_kept(), self.is_kept()) {
+        match (before.is_met(), self.is_met()) {
             (false, true) => Verdict::Better,
             (true, false) => Verdict::Worse,
             (false, false) => verdict(ratio(self.missed(), before.missed()), 0.8, 1.1),

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_objective_itself_is_kept_and_what_is_beyond_is_missed() {
+    fn the_objective_itself_is_met_and_what_is_beyond_is_missed() {
         let mut observation = latencies(&[(15, 90), (16, 5), (32, 3)]);
         observation.refused = 2;
         assert_eq!((observation.requests(), observation.missed()), (100, 10));

@@ -1,7 +1,7 @@
 //! Decides which setting is tried, and whether it stays.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::backoff::Backoff;
 use super::change::{Change, Outcome};
@@ -24,10 +24,10 @@ const MISSED_IN_A_ROW_AT_LAST: u32 = 3;
 const MISSED_BY_FAR: f64 = 0.3;
 
 /// Measurements in a row that keep the objective with time to spare before some of it is spent.
-const KEPT_IN_A_ROW: u32 = 3;
+const MET_IN_A_ROW: u32 = 3;
 
 /// After so many that kept the objective, missing it is the work of other traffic: what failed before may help now.
-const LONG_KEPT: u32 = 20;
+const LONG_MET: u32 = 20;
 
 /// How much of the objective the 99th percentile may take, in hundredths, for there to be time to spare.
 const SPARE_BELOW: u32 = 75;
@@ -48,7 +48,7 @@ pub struct Tuner {
     /// Measurements so far: the time in which the tuner counts.
     measurements: u64,
     missed_in_a_row: u32,
-    kept_in_a_row: u32,
+    met_in_a_row: u32,
     /// Changes made so far.
     made: u64,
 }
@@ -59,8 +59,8 @@ struct Trial {
     direction: Move,
     from: Setting,
     before: Measurement,
-    /// Whether the period in which the change was made is over: requests that came before belong to neither side.
-    settled: bool,
+    /// Time since the change. Requests that came before it belong to neither side: they are let pass by first.
+    since: Duration,
 }
 
 impl Tuner {
@@ -76,7 +76,7 @@ impl Tuner {
             changes: VecDeque::new(),
             measurements: 0,
             missed_in_a_row: 0,
-            kept_in_a_row: 0,
+            met_in_a_row: 0,
             made: 0,
         }
     }
@@ -126,8 +126,9 @@ impl Tuner {
     /// Takes note of a period; returns the setting to be applied if it is to be another one.
     pub fn observe(&mut self, now: Instant, period: &Observation) -> Option<Setting> {
         if let Some(trial) = &mut self.trial {
-            let is_first = !std::mem::replace(&mut trial.settled, true);
-            if is_first {
+            let is_settled = trial.since > 2 * self.objective.p99;
+            trial.since += period.span;
+            if !is_settled {
                 let early = Measurement::new(*period, self.objective);
                 let is_harmful = early.missed() > trial.before.missed() + HARMFUL;
                 return if is_harmful && period.requests() > 0 { self.end_trial(&early, Verdict::Worse) } else { None };
@@ -146,26 +147,26 @@ impl Tuner {
 
     /// Looks for a change where there is reason for one.
     fn look(&mut self, now: Instant, measured: &Measurement) -> Option<Setting> {
-        if measured.is_kept() {
+        if measured.is_met() {
             self.missed_in_a_row = 0;
-            self.kept_in_a_row += 1;
+            self.met_in_a_row += 1;
             let has_time = measured.p99 < self.objective.percent(SPARE_BELOW);
-            if !has_time || self.kept_in_a_row < KEPT_IN_A_ROW {
+            if !has_time || self.met_in_a_row < MET_IN_A_ROW {
                 return None;
             }
             let savings = self.situation(measured).savings();
             return self.try_first(now, measured, savings);
         }
         self.missed_in_a_row += 1;
-        let was_long_kept = self.kept_in_a_row >= LONG_KEPT;
-        let enough = if was_long_kept { MISSED_IN_A_ROW_AT_LAST } else { MISSED_IN_A_ROW };
+        let was_long_met = self.met_in_a_row >= LONG_MET;
+        let enough = if was_long_met { MISSED_IN_A_ROW_AT_LAST } else { MISSED_IN_A_ROW };
         if self.missed_in_a_row < enough && measured.missed() < MISSED_BY_FAR {
             return None;
         }
-        if was_long_kept {
+        if was_long_met {
             self.backoff.forget();
         }
-        self.kept_in_a_row = 0;
+        self.met_in_a_row = 0;
         let remedies = self.situation(measured).remedies();
         self.try_first(now, measured, remedies)
     }
@@ -183,7 +184,7 @@ impl Tuner {
             Some((direction, cause, to))
         })?;
         let from = self.setting;
-        self.trial = Some(Trial { direction, from, before: *measured, settled: false });
+        self.trial = Some(Trial { direction, from, before: *measured, since: Duration::ZERO });
         if self.changes.len() == REMEMBERED {
             self.changes.pop_front();
         }
@@ -201,7 +202,7 @@ impl Tuner {
             Verdict::Better => Outcome::Kept,
             Verdict::Same | Verdict::Worse => Outcome::Reverted,
             // A remedy after which the objective is kept is none to take back, whatever it owes to the traffic.
-            Verdict::OtherTraffic if measured.is_kept() && !before.is_kept() => Outcome::Kept,
+            Verdict::OtherTraffic if measured.is_met() && !before.is_met() => Outcome::Kept,
             Verdict::OtherTraffic => Outcome::Undecided,
         };
         self.close_last(Some(measured), outcome);
@@ -209,7 +210,7 @@ impl Tuner {
         match outcome {
             Outcome::Kept => {
                 self.backoff.helped(direction, self.measurements, before.rate());
-                (self.missed_in_a_row, self.kept_in_a_row) = (u32::from(!measured.is_kept()), 0);
+                (self.missed_in_a_row, self.met_in_a_row) = (u32::from(!measured.is_met()), 0);
                 None
             }
             // Clients that wait for their answers are other traffic whenever latencies change: without a rest, what

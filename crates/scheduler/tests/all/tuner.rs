@@ -44,7 +44,7 @@ fn feed(tuner: &mut Tuner, now: &mut Instant, periods: &[Observation]) -> Vec<Se
 }
 
 #[test]
-fn a_kept_objective_without_time_to_spare_changes_nothing() {
+fn an_objective_met_without_time_to_spare_changes_nothing() {
     let mut tuner = tuner();
     assert_eq!(feed(&mut tuner, &mut zero(), &[second(&[(14, 300)], 2, ms(2)); 50]), []);
     assert_eq!(tuner.changes().count(), 0);
@@ -57,10 +57,10 @@ fn a_small_miss_has_to_come_in_a_row_and_a_large_one_does_not() {
     let tight = second(&[(14, 300)], 2, ms(2));
     assert_eq!(feed(&mut once, &mut now, &[small, tight, small, tight]), []);
     assert_eq!(feed(&mut once, &mut now, &[small, small]).len(), 1);
-    let mut long_kept = tuner();
-    assert_eq!(feed(&mut long_kept, &mut now, &[[tight; 30], [tight; 30]].concat()), []);
-    assert_eq!(feed(&mut long_kept, &mut now, &[small, small]), []);
-    assert_eq!(feed(&mut long_kept, &mut now, &[small]).len(), 1);
+    let mut long_met = tuner();
+    assert_eq!(feed(&mut long_met, &mut now, &[[tight; 30], [tight; 30]].concat()), []);
+    assert_eq!(feed(&mut long_met, &mut now, &[small, small]), []);
+    assert_eq!(feed(&mut long_met, &mut now, &[small]).len(), 1);
     assert_eq!(feed(&mut tuner(), &mut now, &[late()]).len(), 1);
 }
 
@@ -75,7 +75,7 @@ fn few_requests_are_not_judged() {
 }
 
 #[test]
-fn a_change_that_helps_is_kept_with_its_figures() {
+fn a_change_that_helps_stays_with_its_figures() {
     let (mut now, mut tuner) = (zero(), tuner());
     let to = Setting { queue_delay: ms(4), ..START };
     assert_eq!(feed(&mut tuner, &mut now, &[late()]), [to]);
@@ -90,7 +90,7 @@ fn a_change_that_helps_is_kept_with_its_figures() {
 }
 
 #[test]
-fn a_change_that_does_not_help_is_taken_back_and_rests() {
+fn a_change_that_does_not_help_is_undone_and_rests() {
     let (mut now, mut tuner) = (zero(), tuner());
     let to = Setting { queue_delay: ms(4), ..START };
     assert_eq!(feed(&mut tuner, &mut now, &[late(); 3]), [to, START]);
@@ -100,7 +100,7 @@ fn a_change_that_does_not_help_is_taken_back_and_rests() {
 }
 
 #[test]
-fn a_change_that_harms_is_taken_back_at_once() {
+fn a_change_that_harms_is_undone_at_once() {
     let (mut now, mut tuner) = (zero(), tuner());
     let worse = second(&[(6, 100), (30, 200)], 2, ms(2));
     let to = Setting { queue_delay: ms(4), ..START };
