@@ -216,8 +216,9 @@ fn forms_batches(spec: &ModelSpec) -> bool {
         Scheduling::Sequence(_) => return true,
     };
     // The largest batch is what a worker takes anyway, and every configuration prefers it that names no other size.
-    let aims =
-        dynamic.max_queue_delay_us > 0 || dynamic.preferred_batch_sizes.iter().any(|&rows| rows != spec.max_batch_size);
+    let aims = spec.tuning.is_some()
+        || dynamic.max_queue_delay_us > 0
+        || dynamic.preferred_batch_sizes.iter().any(|&rows| rows != spec.max_batch_size);
     limited || (aims && spec.max_batch_size > 1) || !policy::is_plain(dynamic)
 }
 

@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::limiter::Limited;
 use crate::model::ModelVersion;
 use crate::model::pace::Pace;
+use crate::tuning::{self, Tuning};
 
 /// Loads every instance of a model version. A cancellation ends worker processes; an engine that reads a model cannot
 /// be ended, and what it has loaded is freed once it has.
@@ -47,6 +48,7 @@ pub fn build(
     let model = Arc::new(model);
     model.driver.prepare(&model, cancellation)?;
     cancellation.check()?;
+    tuning::begin(&model);
     let _ = model.load_time.set(alipes_clock::elapsed(began));
     Ok(model)
 }
@@ -67,6 +69,7 @@ fn extras(context: &Context, spec: &ModelSpec) -> Extras {
             .config
             .histogram_latencies
             .then(|| edges().unwrap_or_else(|| FIRST_RESPONSE_EDGES.to_vec())),
+        latency_edges: spec.tuning.as_ref().map(Tuning::latency_edges),
     }
 }
 

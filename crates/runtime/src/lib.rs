@@ -7,6 +7,7 @@
 //! - `limiter`: executions that take counted resources.
 //! - `cache`: responses that are kept for equal requests.
 //! - `sequences`: the states of sequences.
+//! - `tuning`: models that change how they are served until an objective is kept.
 //! - `pages`: what the control plane has written for browsers.
 //! - `control`: requests for the control plane.
 //! - `reactors`: the event loops of the network threads.
@@ -27,3 +28,4 @@ pub mod pages;
 pub mod reactors;
 pub mod registry;
 pub mod sequences;
+pub mod tuning;

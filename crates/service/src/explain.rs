@@ -12,6 +12,7 @@ use alipes_spec::{DynamicSpec, QueuePolicySpec, Scheduling, StrategySpec};
 use serde::Serialize;
 
 use super::Service;
+use super::explain_tuning::TuningExplained;
 
 /// Waiting requests that are shown one by one. The queue is locked for as long as they are looked at.
 const SHOWN: usize = 20;
@@ -38,6 +39,9 @@ struct ModelExplained {
     ensemble: Option<EnsembleExplained>,
     #[serde(skip_serializing_if = "Option::is_none")]
     streaming: Option<StreamingExplained>,
+    /// None of a model that does not tune itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<TuningExplained>,
 }
 
 #[derive(Debug, Serialize)]
@@ -186,6 +190,7 @@ fn explain(model: &Arc<ModelVersion>) -> ModelExplained {
         workers,
         ensemble,
         streaming: model.driver.sequence_states().map(streaming),
+        tuning: model.tuning.as_ref().map(|tuning| TuningExplained::of(&tuning.show(), alipes_clock::now())),
     }
 }
 
@@ -206,10 +211,19 @@ fn scheduling(model: &ModelVersion, introspection: &Introspection) -> Scheduling
     match &model.spec.scheduling {
         Scheduling::Direct {} => plain("direct"),
         Scheduling::Dynamic(dynamic) => SchedulingExplained {
-            preferred_batch_sizes: dynamic.preferred_batch_sizes.clone(),
-            max_queue_delay_us: dynamic.max_queue_delay_us,
             limits: limits(dynamic),
-            ..plain("dynamic")
+            ..match model.tuning.as_ref().map(|tuning| tuning.show().setting) {
+                None => SchedulingExplained {
+                    preferred_batch_sizes: dynamic.preferred_batch_sizes.clone(),
+                    max_queue_delay_us: dynamic.max_queue_delay_us,
+                    ..plain("dynamic")
+                },
+                Some(setting) => SchedulingExplained {
+                    preferred_batch_sizes: vec![setting.batch],
+                    max_queue_delay_us: micros(setting.queue_delay),
+                    ..plain("dynamic")
+                },
+            }
         },
         Scheduling::Sequence(sequences) => match &sequences.strategy {
             StrategySpec::Direct { max_queue_delay_us, .. } => {
@@ -297,6 +311,6 @@ fn explain_ensemble(model: &ModelVersion, runs: usize, held_back: usize) -> Ense
     EnsembleExplained { requests: runs + model.waiting(), held_back, members }
 }
 
-fn micros(span: Duration) -> u64 {
+pub(super) fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }

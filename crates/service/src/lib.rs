@@ -5,6 +5,7 @@
 mod caller_end;
 mod classification;
 mod explain;
+mod explain_tuning;
 mod finishing;
 pub mod generate;
 mod infer;

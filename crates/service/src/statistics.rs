@@ -6,7 +6,8 @@ use alipes_runtime::cache::Cached;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::{Introspection, WorkerStatus};
 use alipes_runtime::registry::version_number;
-use alipes_stats::metrics::{self, Choice, ModelRow, SequencesRow, WorkerRow};
+use alipes_runtime::tuning::Tuned;
+use alipes_stats::metrics::{self, Choice, ModelRow, SequencesRow, TuningRow, WorkerRow};
 use alipes_stats::statistics::Snapshot;
 
 use super::{Service, VERSION};
@@ -91,6 +92,8 @@ impl Service {
             .filter_map(|version| Some((version.labels.clone(), version.driver.sequence_states()?.live())));
         let sequences: Vec<SequencesRow> = streaming.map(|(labels, live)| SequencesRow { labels, live }).collect();
         metrics::sequences(&mut text, &sequences);
+        let tuning: Vec<TuningRow> = versions.iter().filter_map(|version| tuning_row(version)).collect();
+        metrics::tuning(&mut text, &tuning);
         metrics::turns(&mut text, &self.turns.readings());
         if let Some(cache) = &self.cache {
             metrics::cache(&mut text, &rows, cache.usage(), self.config.counter_latencies);
@@ -99,6 +102,18 @@ impl Service {
         self.metrics.expose(&mut text);
         text
     }
+}
+
+fn tuning_row(version: &ModelVersion) -> Option<TuningRow> {
+    let Tuned { objective, setting, made, .. } = version.tuning.as_ref()?.show();
+    Some(TuningRow {
+        labels: version.labels.clone(),
+        objective: objective.p99,
+        queue_delay: setting.queue_delay,
+        batch: setting.batch,
+        instances: setting.instances,
+        changes: made,
+    })
 }
 
 fn worker_rows(version: &ModelVersion) -> Vec<WorkerRow> {

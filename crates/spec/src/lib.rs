@@ -22,6 +22,7 @@ mod scheduling;
 mod sequences;
 mod server;
 pub mod trace;
+mod tuning;
 mod warmup;
 
 pub use address_range::AddressRange;
@@ -39,4 +40,5 @@ pub use resources::{LimitSpec, ResourceSpec};
 pub use scheduling::{DynamicSpec, LevelPolicySpec, QueuePolicySpec, Scheduling};
 pub use sequences::{ControlKind, ControlSpec, SequenceSpec, StateSpec, StrategySpec};
 pub use server::{CompressionLevel, ControlMode, ServerConfig, TurnClock};
+pub use tuning::TuningSpec;
 pub use warmup::{SampleData, SampleInput, SampleSpec};

@@ -10,6 +10,7 @@ use crate::engine::EngineSpec;
 use crate::read::{datatype, known_schema};
 use crate::resources::LimitSpec;
 use crate::scheduling::Scheduling;
+use crate::tuning::TuningSpec;
 use crate::warmup::SampleSpec;
 
 /// One version of a model, ready to be built.
@@ -42,6 +43,9 @@ pub struct ModelSpec {
     pub batch_outputs: Vec<BatchOutputSpec>,
     /// Scheduling of its requests.
     pub scheduling: Scheduling,
+    /// The model tunes itself, where it says what for.
+    #[serde(default)]
+    pub tuning: Option<TuningSpec>,
     /// A request may have any number of responses.
     #[serde(default)]
     pub decoupled: bool,

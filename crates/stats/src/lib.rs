@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod custom;
 pub mod events;
 pub mod histogram;
+pub mod latencies;
 mod log;
 pub mod metrics;
 pub mod priority;

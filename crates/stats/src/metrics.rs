@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use super::cpu::CpuGauges;
 use super::histogram::{Exposed, Histogram};
@@ -181,6 +182,43 @@ pub fn sequences(text: &mut String, rows: &[SequencesRow]) {
     }
     family(text, "alipes_live_sequences", "Sequences whose state the server keeps", "gauge");
     rows.iter().for_each(|row| sample(text, "alipes_live_sequences", &row.labels, row.live as f64));
+}
+
+/// Metrics of one model that tunes itself.
+pub struct TuningRow {
+    /// Labels of the model.
+    pub labels: String,
+    /// What 99 of 100 requests are to be answered within.
+    pub objective: Duration,
+    /// The queue delay that is set.
+    pub queue_delay: Duration,
+    /// The batch that is set, in rows.
+    pub batch: u32,
+    /// Instances in service.
+    pub instances: usize,
+    /// Changes so far.
+    pub changes: u64,
+}
+
+/// Appends the families of models that tune themselves, which Triton does not have.
+pub fn tuning(text: &mut String, rows: &[TuningRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    let mut series = |name, help, kind, value: fn(&TuningRow) -> f64| {
+        family(text, name, help, kind);
+        rows.iter().for_each(|row| sample(text, name, &row.labels, value(row)));
+    };
+    let objective = "Time that 99 of 100 requests are to be answered within";
+    series("alipes_tuning_objective_seconds", objective, "gauge", |row| row.objective.as_secs_f64());
+    let delay = "Longest wait for company that a model has chosen";
+    series("alipes_tuning_queue_delay_seconds", delay, "gauge", |row| row.queue_delay.as_secs_f64());
+    let batch = "Rows of the batch that a model has chosen";
+    series("alipes_tuning_batch_rows", batch, "gauge", |row| f64::from(row.batch));
+    let instances = "Instances that a model has chosen to have in service";
+    series("alipes_tuning_instances", instances, "gauge", |row| row.instances as f64);
+    let changes = "Changes that a model has made, those that it took back among them";
+    series("alipes_tuning_changes_total", changes, "counter", |row| row.changes as f64);
 }
 
 /// Appends the families of network threads, which Triton does not have.

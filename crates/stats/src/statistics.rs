@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 
 use super::histogram::{Exposed, Histogram, Spans};
+use super::latencies::Latencies;
 use super::summary::{Shown, Summary};
 
 /// A count of events and their total time.
@@ -186,6 +187,8 @@ pub struct Extras {
     /// Upper edges of the histogram of the time to the first response, in milliseconds; none where there is no such
     /// histogram.
     pub first_response_edges: Option<Vec<f64>>,
+    /// Upper edges of the latencies that are counted for a model that tunes itself.
+    pub latency_edges: Option<Vec<Duration>>,
 }
 
 /// Upper edges of the histogram of the time to the first response, in milliseconds. Source: Triton.
@@ -234,6 +237,7 @@ pub struct Statistics {
     // Rarely enabled; costs one test of a pointer each.
     summaries: Option<Box<Mutex<Summaries>>>,
     first_responses: Option<Box<Mutex<Histogram>>>,
+    latencies: Option<Box<Latencies>>,
 }
 
 impl Statistics {
@@ -241,7 +245,8 @@ impl Statistics {
     pub fn new(extras: Extras) -> Statistics {
         let summaries = extras.summaries.then(|| Box::new(Mutex::new(Summaries::new(alipes_clock::now()))));
         let first_responses = extras.first_response_edges.map(|edges| Box::new(Mutex::new(Histogram::new(edges))));
-        Statistics { summaries, first_responses, ..Statistics::default() }
+        let latencies = extras.latency_edges.map(|edges| Box::new(Latencies::new(edges)));
+        Statistics { summaries, first_responses, latencies, ..Statistics::default() }
     }
 
     /// Records an execution: the queue times of its requests that did not fail, and the times from arrival to response
@@ -265,6 +270,9 @@ impl Statistics {
         }
         for spent in answered {
             request.add(spent);
+            if let Some(latencies) = &self.latencies {
+                latencies.add(spent);
+            }
             if let Some((summaries, now)) = &mut summaries {
                 summaries.request.observe(*now, spent);
             }
@@ -322,6 +330,9 @@ impl Statistics {
         if let Some(summaries) = &self.summaries {
             summaries.lock().request.observe(alipes_clock::now(), spent);
         }
+        if let Some(latencies) = &self.latencies {
+            latencies.add(spent);
+        }
         let mut inner = self.inner.lock();
         inner.success.add(1, spent);
         inner.request_spans.add(spent);
@@ -355,6 +366,11 @@ impl Statistics {
     /// The histogram of the time to the first response, in milliseconds, where there is one.
     pub fn first_responses(&self) -> Option<Exposed> {
         self.first_responses.as_ref().map(|histogram| histogram.lock().exposed())
+    }
+
+    /// Counts of latencies between the edges that were asked for, where there are any.
+    pub fn latencies(&self) -> Option<impl Iterator<Item = u64>> {
+        self.latencies.as_ref().map(|latencies| latencies.counts())
     }
 
     /// Quantiles of the latencies, in the order of their metrics, where they are kept.
@@ -409,7 +425,7 @@ mod tests {
         let plain = Statistics::default();
         assert!(plain.summaries(now, &[0.5]).is_none() && plain.first_responses().is_none());
         let edges = Some(FIRST_RESPONSE_EDGES.to_vec());
-        let statistics = Statistics::new(Extras { summaries: true, first_response_edges: edges });
+        let statistics = Statistics::new(Extras { summaries: true, first_response_edges: edges, latency_edges: None });
         let times = ExecutionTimes { infer: Duration::from_micros(30), ..Default::default() };
         let execution = Execution { batch_size: 2, rows: 2, requests: 2, times };
         statistics.executed(&execution, [Duration::from_micros(5); 2], [Duration::from_micros(40)]);
@@ -436,6 +452,19 @@ mod tests {
         assert_eq!(shown.each_ref().map(|one| (one.count, one.sum))[1], (2, 2));
         assert_eq!(shown.each_ref().map(|one| (one.count, one.sum))[5..], [(2, 6), (1, 9)]);
         assert_eq!((shown[5].quantiles[0], shown[6].quantiles[0]), (4.0, 9.0));
+    }
+
+    #[test]
+    fn latencies_are_counted_where_enabled_and_hits_are_none_of_them() {
+        let micros = Duration::from_micros;
+        assert!(Statistics::default().latencies().is_none());
+        let extras = Extras { latency_edges: Some(vec![micros(50), micros(100)]), ..Extras::default() };
+        let statistics = Statistics::new(extras);
+        let execution = Execution { batch_size: 2, rows: 2, requests: 2, times: ExecutionTimes::default() };
+        statistics.executed(&execution, [micros(5); 2], [micros(40), micros(60)]);
+        statistics.succeeded(micros(200));
+        statistics.cache_hit(micros(1), micros(1), micros(2));
+        assert_eq!(statistics.latencies().map(|counts| counts.collect()), Some(vec![1, 1, 1]));
     }
 
     #[test]

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from alipes.cli.amounts import span
 from alipes.cli.columns import print_columns
 from alipes.cli.connection import Header, TlsRoots, Url, connect
 from alipes.cli.failures import perform
-from alipes.cli.waiting_view import span
 
 __all__ = ["stats"]
 

@@ -10,6 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from alipes.cli.amounts import count, span
+from alipes.cli.tuning_view import tuned, tuning_changes
+
 Document = Mapping[str, Any]
 
 # What keeps the next batch, by the server's word for it.
@@ -53,15 +56,6 @@ def view(document: Document) -> RenderableType:
     return Group(*parts[:-1])
 
 
-def span(microseconds: float) -> str:
-    """A span of time with the unit that suits it."""
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if microseconds >= size:
-            number = microseconds / size
-            return f"{number:.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
-    return f"{microseconds:.0f} µs"
-
-
 def _model(model: Document) -> Iterator[RenderableType]:
     ready = "" if model["ready"] else ", not ready"
     yield Text.assemble(
@@ -71,6 +65,9 @@ def _model(model: Document) -> Iterator[RenderableType]:
     for name, value in _facts(model):
         facts.add_row(Text(f"  {name}"), Text(value))
     yield facts
+    tuning = model.get("tuning")
+    if tuning and tuning["changes"]:
+        yield tuning_changes(tuning["changes"])
     queue = model.get("queue")
     if queue and queue["decisions"]:
         yield _decisions(queue["decisions"])
@@ -103,6 +100,8 @@ def _facts(model: Document) -> Iterator[tuple[str, str]]:
         yield "live", f"{count(streaming['sequences'], 'sequence')} of {streaming['max_sequences']}"
         yield "waiting", count(streaming["waiting"], "request") if streaming["waiting"] else "nothing"
     if queue:
+        if "tuning" in model:
+            yield "tunes itself", tuned(model["tuning"])
         limits = model["scheduling"].get("limits")
         if limits:
             yield "limits", _limits(limits)
@@ -211,8 +210,3 @@ _SENTENCES: Final[Mapping[str, Callable[[Document], str]]] = {
     "stopped": lambda _: "no more requests are taken in: the version drains",
     "rearranged": lambda decision: f"{count(decision['instances'], 'instance')} in service from here on",
 }
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -22,6 +22,7 @@ from alipes.config.step_parameters import (
     TOP_K_PARAMETERS,
 )
 from alipes.config.streaming_parameters import AVERAGER_PARAMETERS, SNAPSHOTTER_PARAMETERS
+from alipes.config.tuning import TUNING_PARAMETERS
 from alipes.config.worker_parameters import WORKER_PARAMETERS
 
 __all__ = ["main", "pages"]
@@ -110,6 +111,10 @@ seconds, such as `30` or `0.5`; 0 sets no limit. `--backend-config=python,<key>=
 see [the flags](cli-serve.md#settings-inside-flags)."""
 
 
+_TUNING: Final = """\
+Any model with `dynamic_batching` may have them, whatever its backend: [A model that tunes
+itself](../how-to/self-tuning.md). What stands behind the semicolon holds where the key is not given."""
+
 _FRAMEWORKS: Final = (
     ("PyTorch", PYTORCH_PARAMETERS),
     ("OpenVINO", OPENVINO_PARAMETERS),
@@ -187,6 +192,7 @@ def _fields_page() -> str:
     parts += ["## Fields\n", _table(("Field", "Status", "What it says"), fields)]
     parts += ["## Parameters of the ONNX Runtime backend\n", f"{_PARAMETERS}\n", _parameters_table(PARAMETERS)]
     parts += ["## Parameters of the Python backend\n", f"{_WORKER_PARAMETERS}\n", _parameters_table(WORKER_PARAMETERS)]
+    parts += ["## Parameters of models that tune themselves\n", f"{_TUNING}\n", _parameters_table(TUNING_PARAMETERS)]
     for title, rows in _FRAMEWORKS:
         parts += [f"## Parameters of the {title} backend\n", f"{_FRAMEWORK}\n", _parameters_table(rows)]
     for title, text, rows in _WITHOUT_FILE:

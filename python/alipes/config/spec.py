@@ -14,6 +14,7 @@ from alipes.config.paths import confined, kind_of, read_regular
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig, enum_word
 from alipes.config.sequences import sequence_scheduling
+from alipes.config.tuning import read_tuning
 from alipes.errors import ConfigError
 
 __all__ = ["NOT_HELD", "Held", "available_cores", "instance_names", "model_path", "to_spec"]
@@ -75,7 +76,8 @@ def to_spec(
         held: What waits before the first batch, where batches are formed.
 
     Raises:
-        ConfigError: If a label file cannot be read, or the model cannot have the endpoint that it asks for.
+        ConfigError: If a label file cannot be read, the model cannot have the endpoint that it asks for, or it cannot
+            be tuned as it asks for.
     """
     return {
         "endpoint": read_call_endpoint(config) if engine.get("kind") == "worker" else None,
@@ -102,6 +104,7 @@ def to_spec(
         "decoupled": config.model_transaction_policy.decoupled,
         "response_cache": config.response_cache.enable,
         "scheduling": _scheduling(config, folder, held, engine),
+        "tuning": read_tuning(config),
         "instances": instance_names(config),
         "passive_instances": [
             f"{group.name}_{index}" for group in _groups(config, passive=True) for index in range(group.count)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from alipes.cli import main
-from alipes.cli.waiting_view import decided, span, view
+from alipes.cli.amounts import span
+from alipes.cli.waiting_view import decided, view
 from rich.console import Console
 
 QUEUE: dict[str, Any] = {

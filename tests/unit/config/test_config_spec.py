@@ -83,6 +83,7 @@ def test_the_whole_specification(tmp_path: Path) -> None:
             "priority_queue_policies": [],
             "held_until": 0,
         },
+        "tuning": None,
         "instances": ["m_0_0", "m_0_1"],
         "passive_instances": [],
         "limits": [{"resources": [], "priority": 0}] * 2,

@@ -39,6 +39,7 @@ use parking_lot::Mutex;
 use crate::cache::Cached;
 use crate::limiter::Limited;
 use crate::sequences::{self, Sequences};
+use crate::tuning::Tuning;
 use configuration::Configuration;
 use driver::{Driver, Readiness, Rejection};
 pub use gone::Departure;
@@ -110,6 +111,8 @@ pub struct ModelVersion {
     pub events: Option<Arc<EventQueue>>,
     /// How long it took to load; set once it is loaded.
     pub load_time: OnceLock<Duration>,
+    /// What tunes it, where it tunes itself.
+    pub tuning: Option<Tuning>,
     /// How long its executions take.
     pub pace: Pace,
     /// What waits and which instances come for it; held briefly, never while anything runs.
@@ -153,6 +156,7 @@ impl ModelVersion {
             limited: None,
             events: None,
             load_time: OnceLock::new(),
+            tuning: Tuning::of(&spec, driver.instances()),
             pace: Pace::default(),
             layout: layout::of(&spec),
             order: policy::keeps_order(&spec.scheduling).then(Arc::default),

@@ -15,6 +15,7 @@ from alipes.config.options import ModelOptions
 from alipes.config.parameters import EngineParameters, read_parameters
 from alipes.config.schema import ModelConfig
 from alipes.config.spec import available_cores, instance_names
+from alipes.config.tuning import TUNING_PREFIX
 from alipes.errors import ModelLoadError
 from alipes.signature import Signature
 
@@ -107,7 +108,8 @@ def engine_spec(config: ModelConfig, parameters: EngineParameters, cores: int) -
 
 
 def _parameters(config: ModelConfig) -> EngineParameters:
-    return read_parameters({key: value.string_value for key, value in config.parameters.items()}, config.name)
+    own = {key: value.string_value for key, value in config.parameters.items() if not key.startswith(TUNING_PREFIX)}
+    return read_parameters(own, config.name)
 
 
 def _default_max_batch_size(options: ModelOptions) -> int:
