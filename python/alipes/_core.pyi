@@ -361,9 +361,8 @@ class LoadTestRequests:
     ) -> None:
         """Adds an inference; the arguments are those of `ClientLink.infer`, and two more.
 
-        Args:
-            stream: gRPC: it goes over a stream (`ModelStreamInfer`), of which each caller has one.
-            decoupled: On a stream: it is over with the response that says so, otherwise with the first response.
+        With `stream` it goes over a stream of gRPC (`ModelStreamInfer`), of which each caller has one; with `decoupled`
+        it is over with the response that says so there, otherwise with the first response.
 
         Raises:
             ValueError: If an argument does not fit, or a stream is asked for over HTTP.
@@ -489,8 +488,10 @@ class LoadTestRecord:
         """Which request, and its answer as it came; of several responses the last."""
     @property
     def parts(self) -> list[LoadTestRecord]:
-        """What was measured of each of several requests with weights; empty for one. Numbers of requests in samples and
-        logs mean those of a part."""
+        """What was measured of each of several requests with weights; empty for one.
+
+        Numbers of requests in samples and logs mean those of a part.
+        """
     @property
     def responses(self) -> int | None:
         """Responses on streams; `None` if no request went over one."""
