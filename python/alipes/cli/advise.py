@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_headers, with_scheme
 from alipes.cli.failures import UsageFailed, perform
+from alipes.leaving import leaving_on
 
 if TYPE_CHECKING:
     from alipes.advise import Advice
@@ -64,7 +66,8 @@ def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
             _print(advice, try_change=try_change)
         return 0
 
-    return perform(action)
+    with leaving_on(signal.SIGTERM, signal.SIGHUP):
+        return perform(action)
 
 
 def _print(advice: Advice, *, try_change: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_h
 from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.loadtest_view import View
 from alipes.cli.loadtest_words import candidate, check_of, paces_of, requests_of
+from alipes.leaving import leaving_on
 
 if TYPE_CHECKING:
     from alipes.loadtest import Candidate, Comparison, Report
@@ -158,7 +160,8 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         title = f"Comparison of {' and '.join(one.name for one in sides)}"
         return _end(lambda: _compare(sides, paces[0], rounds, view, options), title, files, view)
 
-    return perform(action)
+    with leaving_on(signal.SIGTERM, signal.SIGHUP):
+        return perform(action)
 
 
 def _measure(requests: Requests, paces: Sequence[Pace], address: str, view: View, options: Mapping[str, Any]) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -10,6 +11,7 @@ import typer
 
 from alipes.cli.failures import CommandFailed, perform
 from alipes.cli.tune import shower
+from alipes.leaving import leaving_on
 
 __all__ = ["analyzer_app"]
 
@@ -109,4 +111,5 @@ def profile(  # noqa: PLR0913, PLR0917  # one parameter is one option
             raise CommandFailed("look at the failures above", "no trial gave figures")
         return 0
 
-    return perform(action)
+    with leaving_on(signal.SIGTERM, signal.SIGHUP):
+        return perform(action)

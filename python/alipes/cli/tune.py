@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 
 from alipes.cli.failures import CommandFailed, UsageFailed, perform
 from alipes.cli.shapes import read_shape
+from alipes.leaving import leaving_on
 
 if TYPE_CHECKING:
     from alipes.tune import Goal, Outcome, Rejected, Results
@@ -114,7 +116,8 @@ def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
             raise CommandFailed("look at the failures above", "no trial gave figures")
         return 0
 
-    return perform(action)
+    with leaving_on(signal.SIGTERM, signal.SIGHUP):
+        return perform(action)
 
 
 def _goal(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import Final, NoReturn
+from collections.abc import Callable
+from typing import Final
 
 from alipes.client import Client
 from alipes.errors import AlipesError
+from alipes.leaving import leaving_on
 from alipes.loadtest import Posts
 from alipes.quickstart import digits, load
 from alipes.quickstart.batches import read_batches, since
@@ -33,7 +32,7 @@ def run(screen: Screen, seconds: float, *, keep: bool) -> int:
         The exit code: 0, 1 after an error that was shown, `INTERRUPTED` after Ctrl-C in the middle.
     """
     try:
-        with _leaving_on(signal.SIGTERM, signal.SIGHUP), ServerProcess(digits.REPOSITORY) as server:
+        with leaving_on(signal.SIGTERM, signal.SIGHUP), ServerProcess(digits.REPOSITORY) as server:
             try:
                 addresses = _show(screen, server, seconds)
             except (AlipesError, OSError) as error:
@@ -88,18 +87,3 @@ def _wait_for_interrupt(server: ServerProcess) -> None:
         server.wait()
     except KeyboardInterrupt:
         return
-
-
-@contextmanager
-def _leaving_on(*signals: signal.Signals) -> Iterator[None]:
-    """Inside, these signals end the program the way Ctrl-C does, so that the server is stopped first."""
-
-    def leave(number: int, frame: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, leave) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

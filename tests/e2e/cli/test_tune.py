@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -181,6 +182,28 @@ def test_ctrl_c_prints_what_is_known(models: Path, tmp_path: Path) -> None:
     assert "The search was interrupted after " in out
     assert "Traceback" not in err
     assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.slow("starts several servers")
+def test_a_tuner_that_is_ended_leaves_its_trials_alone_behind(models: Path, tmp_path: Path) -> None:
+    history, temporary = tmp_path / "out" / "history.jsonl", tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "alipes", "tune", str(models), "--model=double", "--window=0.1", "--windows=2"]
+    with subprocess.Popen(
+        [*command, "--try=callers=1,2,3,4,5,6,7,8,9", "--search=brute", f"--output={tmp_path / 'out'}"],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as tuner:
+        try:
+            until(lambda: history.exists() and any(temporary.glob("alipes-tune-*")))
+            tuner.terminate()
+            _, err = tuner.communicate(timeout=TIMEOUT_S)
+        finally:
+            tuner.kill()
+    assert tuner.returncode == 128 + signal.SIGTERM
+    assert "Traceback" not in err
+    assert [*temporary.iterdir()] == []
 
 
 @pytest.mark.parametrize("wire", ["http", "grpc"])
