@@ -229,8 +229,8 @@ fn claim_limit(spec: &ModelSpec) -> u32 {
     }
 }
 
-/// Requests that a worker holds at most: as many as it works on side by side, whatever the memory, for they may wait for
-/// each other.
+/// Requests that a worker holds at most: as many as it works on side by side, whatever the memory, for they may wait
+/// for each other.
 fn slots_for(spec: &ModelSpec, side_by_side: u32, forms_batches: bool, memory: WorkerMemory) -> u32 {
     let (plain, decoupled) = match memory {
         WorkerMemory::Full => (PLAIN_DEPTH, DECOUPLED_DEPTH),

@@ -36,7 +36,7 @@ impl Schedule {
     /// The moments at which requests are due, as spans since the beginning, in their order.
     pub fn moments(&self) -> Moments {
         let source = match self {
-            Schedule::Rate { pieces, seed, repeats } => Source::Rate {
+            Schedule::Rate { pieces, seed, repeats } => Arrival::Rate {
                 // Pieces without a request would be gone through for ever.
                 repeats: *repeats && pieces.iter().any(|piece| requests(piece) > 0.0),
                 pieces: pieces.clone(),
@@ -45,7 +45,7 @@ impl Schedule {
                 piece_begin_s: 0.0,
                 inside: 0.0,
             },
-            Schedule::Intervals(spans) => Source::Intervals { spans: spans.clone(), at: 0, moment: Duration::ZERO },
+            Schedule::Intervals(spans) => Arrival::Intervals { spans: spans.clone(), at: 0, moment: Duration::ZERO },
         };
         Moments { source }
     }
@@ -54,11 +54,11 @@ impl Schedule {
 /// The moments of a schedule.
 #[derive(Debug)]
 pub struct Moments {
-    source: Source,
+    source: Arrival,
 }
 
 #[derive(Debug)]
-enum Source {
+enum Arrival {
     Rate {
         pieces: Vec<Piece>,
         random: Option<SmallRng>,
@@ -81,12 +81,12 @@ impl Iterator for Moments {
 
     fn next(&mut self) -> Option<Duration> {
         match &mut self.source {
-            Source::Intervals { spans, at, moment } => {
+            Arrival::Intervals { spans, at, moment } => {
                 *moment += *spans.get(*at)?;
                 *at = (*at + 1) % spans.len();
                 Some(*moment)
             }
-            Source::Rate { pieces, random, repeats, at, piece_begin_s, inside } => {
+            Arrival::Rate { pieces, random, repeats, at, piece_begin_s, inside } => {
                 // A request is due when the rate has added up to one more, or to an exponential share.
                 let mut share = match random {
                     None => 1.0,

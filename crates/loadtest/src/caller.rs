@@ -14,7 +14,7 @@ use crate::log::Entry;
 use crate::plan::Prepared;
 use crate::queue::{Due, Queue};
 use crate::record::{Record, Times};
-use crate::worker::Thread;
+use crate::thread::Thread;
 
 /// Between two attempts to reach a server that is not there.
 const RETRY: Duration = Duration::from_millis(100);

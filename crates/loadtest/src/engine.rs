@@ -12,7 +12,8 @@ use crate::log::Calendar;
 use crate::mix::Mix;
 use crate::plan::{Loop, Plan, Prepared, Source};
 use crate::record::Record;
-use crate::worker::{self, Common, Measured, Part};
+use crate::thread::{Common, Measured, Part, empty};
+use crate::worker;
 
 /// A load that runs on threads of its own, until it is stopped or done.
 pub struct Engine {
@@ -64,10 +65,10 @@ impl Engine {
     /// What was measured since the last cut, for each source; the processor time is in the first.
     pub fn cut(&self) -> Vec<Record> {
         let plan = &self.common.plan;
-        let mut all = worker::empty(plan.sources.len(), plan.keep);
+        let mut all = empty(plan.sources.len(), plan.keep);
         for thread in &self.threads {
             // The new records are made before the lock is held: the sender waits for nothing.
-            let empty = worker::empty(plan.sources.len(), plan.keep);
+            let empty = empty(plan.sources.len(), plan.keep);
             let records = std::mem::replace(&mut *thread.measured.records.lock(), empty);
             let busy_ns = thread.measured.busy_ns.load(Ordering::Relaxed);
             all[0].busy_ns += busy_ns - thread.counted_ns.swap(busy_ns, Ordering::Relaxed);

@@ -20,7 +20,9 @@ pub mod plan;
 mod queue;
 pub mod record;
 pub mod samples;
+mod spans;
 pub mod streamed;
+mod thread;
 mod timer;
 mod worker;
 

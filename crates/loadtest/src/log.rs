@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use crate::record::span;
+use crate::spans::span;
 
 /// Moments of responses that are kept for each request that is, on average: those of streams with more fill the log
 /// before its requests do.

@@ -8,13 +8,8 @@ use hdrhistogram::Histogram;
 
 use crate::log::Log;
 use crate::samples::Samples;
+use crate::spans::{histogram, span};
 use crate::streamed::Streamed;
-
-/// Significant digits of a histogram: its values are right within 0.1 %.
-const DIGITS: u8 = 3;
-
-/// Longest time that a histogram tells from longer ones, in nanoseconds: an hour.
-const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Most kinds of failures that are told apart; further ones are counted as others.
 const MAX_FAILURES: usize = 32;
@@ -168,16 +163,6 @@ impl Record {
             *self.failures.entry(kind.to_owned()).or_default() += count;
         }
     }
-}
-
-/// An empty histogram; all have the same bounds.
-pub(crate) fn histogram() -> Histogram<u64> {
-    Histogram::new_with_max(LONGEST_NS, DIGITS).expect("the bounds are constants that fit")
-}
-
-/// Nanoseconds from one moment to another; 0 where it lies before.
-pub(crate) fn span(from: Instant, to: Instant) -> u64 {
-    u64::try_from(to.saturating_duration_since(from).as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

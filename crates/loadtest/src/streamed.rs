@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
-use crate::record::{histogram, span};
+use crate::spans::{histogram, span};
 
 /// What requests on streams showed; all spans are nanoseconds.
 #[derive(Clone, Debug)]

@@ -3,80 +3,23 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use alipes_client::Target;
-use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::arrivals::Schedule;
 use crate::caller::Caller;
-use crate::chains::Chains;
 use crate::line::{Line, Shared};
-use crate::log::Calendar;
-use crate::mix::Mix;
-use crate::plan::{Loop, Plan, Source};
-use crate::queue::{Due, Order, Put, Queue};
-use crate::record::{Keep, Record};
+use crate::plan::Loop;
+use crate::queue::{Due, Put, Queue};
+use crate::thread::{Common, Measured, Part, Thread};
 use crate::timer::Timer;
 
 /// How often a thread notes how much processor time it has used.
 const NOTE_TIME: Duration = Duration::from_millis(20);
-
-/// What the threads of a load share.
-pub struct Common {
-    /// What is done.
-    pub plan: Plan,
-    /// The order of the plan's sources.
-    pub mix: Mix,
-    /// What time it is.
-    pub calendar: Calendar,
-    /// Nothing more is to be sent.
-    pub stopping: AtomicBool,
-    /// Requests, or chains, that were begun.
-    pub begun: AtomicU64,
-    /// Requests of the plan's count that somebody sends; counted only where there are chains.
-    pub claimed: AtomicU64,
-}
-
-/// What a thread shares with who measures.
-pub struct Measured {
-    /// Since the last cut, one for each source.
-    pub records: Mutex<Vec<Record>>,
-    /// Processor time since the thread began.
-    pub busy_ns: AtomicU64,
-}
-
-impl Measured {
-    /// Nothing was measured so far.
-    pub fn new(sources: usize, keep: Keep) -> Measured {
-        Measured { records: Mutex::new(empty(sources, keep)), busy_ns: AtomicU64::new(0) }
-    }
-}
-
-/// Records in which nothing was measured, one for each source.
-pub fn empty(sources: usize, keep: Keep) -> Vec<Record> {
-    (0..sources).map(|_| Record::new(keep)).collect()
-}
-
-/// A thread's own part of the load.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// Its number.
-    pub number: usize,
-    /// How many threads there are.
-    pub of: usize,
-}
-
-impl Part {
-    /// Its share of so many things.
-    fn share(&self, all: usize) -> usize {
-        (all + self.of - 1 - self.number) / self.of
-    }
-}
 
 /// Runs a thread's part until it is done, or `stop` gives the time in which calls under way may still end.
 ///
@@ -89,112 +32,48 @@ pub fn run(
     stop: watch::Receiver<Option<Duration>>,
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-    let sources = &common.plan.sources;
-    let own_chains = |source: &Source| {
-        let own = source.chains.iter().skip(part.number).step_by(part.of).cloned();
-        (!source.chains.is_empty()).then(|| Chains::new(own))
-    };
-    let thread = Thread {
-        common: common.clone(),
-        measured: measured.clone(),
-        part,
-        targets: sources.iter().map(|source| Arc::new(source.target.clone())).collect(),
-        chains: sources.iter().map(own_chains).collect(),
-        counts_requests: common.plan.count.is_some() && sources.iter().any(|source| !source.chains.is_empty()),
-    };
-    LocalSet::new().block_on(&runtime, thread.run(stop))
+    let thread = Thread::new(common, measured, part);
+    LocalSet::new().block_on(&runtime, drive(Rc::new(thread), stop))
 }
 
-/// A thread of a load, and what its callers share.
-pub struct Thread {
-    /// What all threads share.
-    pub common: Arc<Common>,
-    /// What was measured.
-    pub measured: Arc<Measured>,
-    /// For each source that has chains, those that this thread sends.
-    pub chains: Vec<Option<Chains>>,
-    part: Part,
-    targets: Vec<Arc<Target>>,
-    /// Whether the number of what was begun is not the number of requests.
-    counts_requests: bool,
-}
-
-impl Thread {
-    async fn run(self, mut stop: watch::Receiver<Option<Duration>>) -> io::Result<()> {
-        let thread = Rc::new(self);
-        let queues = thread.queues();
-        let mut callers = JoinSet::new();
-        let time = tokio::task::spawn_local(note_time(thread.measured.clone()));
-        let work = async {
-            match &thread.common.plan.pace {
-                Loop::Closed { callers: number } => {
-                    let mut lines: Vec<_> = (0..queues.len()).map(|source| Lines::new(&thread, source)).collect();
-                    for _ in 0..thread.part.share(number.get()) {
-                        let own = lines.iter_mut().map(Lines::next).collect();
-                        callers.spawn_local(Caller::new(thread.clone(), own, 0).closed());
-                    }
-                }
-                Loop::Open { schedule, in_flight } => {
-                    Dispatcher::new(&thread, in_flight.get(), &queues).run(schedule, &mut callers).await?;
-                    for queue in &queues {
-                        queue.close(false);
-                    }
+async fn drive(thread: Rc<Thread>, mut stop: watch::Receiver<Option<Duration>>) -> io::Result<()> {
+    let queues = thread.queues();
+    let mut callers = JoinSet::new();
+    let time = tokio::task::spawn_local(note_time(thread.measured.clone()));
+    let work = async {
+        match &thread.common.plan.pace {
+            Loop::Closed { callers: number } => {
+                let mut lines: Vec<_> = (0..queues.len()).map(|source| Lines::new(&thread, source)).collect();
+                for _ in 0..thread.part.share(number.get()) {
+                    let own = lines.iter_mut().map(Lines::next).collect();
+                    callers.spawn_local(Caller::new(thread.clone(), own, 0).closed());
                 }
             }
-            while callers.join_next().await.is_some() {}
-            Ok(())
-        };
-        let outcome = tokio::select! {
-            outcome = work => outcome,
-            _ = stop.changed() => Ok(()),
-        };
-        let grace = *stop.borrow();
-        if let Some(grace) = grace {
-            for (source, queue) in queues.iter().enumerate() {
-                thread.measured.records.lock()[source].dropped += queue.close(true) as u64;
+            Loop::Open { schedule, in_flight } => {
+                Dispatcher::new(&thread, in_flight.get(), &queues).run(schedule, &mut callers).await?;
+                for queue in &queues {
+                    queue.close(false);
+                }
             }
-            // What does not end in time is cut off with its connection.
-            let _ = tokio::time::timeout(grace, async { while callers.join_next().await.is_some() {} }).await;
         }
-        time.abort();
-        thread.measured.busy_ns.store(alipes_clock::thread_cpu_ns(), Ordering::Relaxed);
-        outcome
-    }
-
-    /// A queue for each source.
-    fn queues(&self) -> Vec<Rc<Queue>> {
-        let order = |chains: &Option<Chains>| if chains.is_some() { Order::InTurn } else { Order::LastFirst };
-        self.chains.iter().map(|chains| Rc::new(Queue::new(order(chains)))).collect()
-    }
-
-    /// The source of the next request, and how many of the source's come before it; `None` where nothing is to be sent.
-    pub fn next(&self) -> Option<(usize, u64)> {
-        if self.is_stopping() {
-            return None;
+        while callers.join_next().await.is_some() {}
+        Ok(())
+    };
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        _ = stop.changed() => Ok(()),
+    };
+    let grace = *stop.borrow();
+    if let Some(grace) = grace {
+        for (source, queue) in queues.iter().enumerate() {
+            thread.measured.records.lock()[source].dropped += queue.close(true) as u64;
         }
-        let number = self.common.begun.fetch_add(1, Ordering::Relaxed);
-        let is_wanted = self.common.plan.count.is_none_or(|count| number < count);
-        is_wanted.then(|| self.common.mix.at(number))
+        // What does not end in time is cut off with its connection.
+        let _ = tokio::time::timeout(grace, async { while callers.join_next().await.is_some() {} }).await;
     }
-
-    /// Whether so many requests more are to be sent: where there are chains, [`Thread::next`] does not count them.
-    pub fn claim(&self, requests: u64) -> bool {
-        if !self.counts_requests {
-            return true;
-        }
-        let claimed = self.common.claimed.fetch_add(requests, Ordering::Relaxed);
-        self.common.plan.count.is_none_or(|count| claimed < count)
-    }
-
-    /// Whether nothing more is to be sent.
-    pub fn is_stopping(&self) -> bool {
-        self.common.stopping.load(Ordering::Relaxed)
-    }
-
-    /// Which request of a source is sent behind so many others.
-    pub fn request(&self, source: usize, before: u64) -> usize {
-        (before % self.common.plan.sources[source].requests.len() as u64) as usize
-    }
+    time.abort();
+    thread.measured.busy_ns.store(alipes_clock::thread_cpu_ns(), Ordering::Relaxed);
+    outcome
 }
 
 /// The lines of a thread to one source, of which over gRPC several share a connection.

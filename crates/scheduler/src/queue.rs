@@ -82,8 +82,8 @@ pub trait Queue<W> {
     /// What waits is left to those in service; without any it waits until some come.
     fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect;
 
-    /// Forms batches in another way from now on. Who waits keeps its place and its age; who runs is not touched. Where no
-    /// batches are formed by such rules, nothing changes.
+    /// Forms batches in another way from now on. Who waits keeps its place and its age; who runs is not touched. Where
+    /// no batches are formed by such rules, nothing changes.
     fn set_batching(&mut self, _now: Instant, _batching: Batching) -> Effect {
         Effect::None
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use alipes_protocol::InferError;
 use alipes_runtime::model::ModelVersion;
@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::Service;
 use super::explain_tuning::TuningExplained;
+use super::span::micros;
 
 /// Waiting requests that are shown one by one. The queue is locked for as long as they are looked at.
 const SHOWN: usize = 20;
@@ -309,8 +310,4 @@ fn explain_ensemble(model: &ModelVersion, runs: usize, held_back: usize) -> Ense
     let name = |member: &Arc<ModelVersion>| format!("{}:{}", member.spec.name, member.spec.version);
     let members = model.driver.members().iter().map(name).collect();
     EnsembleExplained { requests: runs + model.waiting(), held_back, members }
-}
-
-pub(super) fn micros(span: Duration) -> u64 {
-    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }

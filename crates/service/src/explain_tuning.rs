@@ -6,7 +6,7 @@ use alipes_runtime::tuning::Tuned;
 use alipes_scheduler::tuning::{Change, Figures, Setting};
 use serde::Serialize;
 
-use super::explain::micros;
+use super::span::micros;
 
 /// What is tuned.
 #[derive(Debug, Serialize)]

@@ -16,6 +16,7 @@ mod repository;
 pub mod request_id;
 mod sequences;
 mod shared_memory;
+mod span;
 mod statistics;
 pub mod stream;
 mod trace;

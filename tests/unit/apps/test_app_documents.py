@@ -266,7 +266,7 @@ def test_fields_of_a_dataclass_are_read_as_arguments_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [
         ({}, "$.x.one: is missing"),
         ({"one": {"x": 1}, "pair": [1, 2, 3]}, "$.x.pair: expected an array of float32 of shape [2], got shape [3]"),
@@ -279,8 +279,8 @@ def test_fields_of_a_dataclass_are_read_as_arguments_are() -> None:
         (7, "$.x: expected object, got int"),
     ],
 )
-def test_what_does_not_fit_a_field_is_named_with_its_path(value: Any, said: str) -> None:
-    assert misfit(Choice, value) == said
+def test_what_does_not_fit_a_field_is_named_with_its_path(value: Any, text: str) -> None:
+    assert misfit(Choice, value) == text
 
 
 def test_a_field_that_no_document_can_hold_is_refused() -> None:

@@ -1,6 +1,6 @@
 //! A stream of inference requests whose holder moves the messages itself: without a task, a thread or a queue.
 
-use alipes_protocol::codec::proto::StreamMark;
+use alipes_protocol::codec::proto::mark::StreamMark;
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{RecvStream, SendStream};

@@ -39,7 +39,7 @@ use parking_lot::Mutex;
 use crate::cache::Cached;
 use crate::limiter::Limited;
 use crate::sequences::{self, Sequences};
-use crate::tuning::Tuning;
+use crate::tuning::tuner::Tuning;
 use configuration::Configuration;
 use driver::{Driver, Readiness, Rejection};
 pub use gone::Departure;

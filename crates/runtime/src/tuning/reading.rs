@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant};
 
 use alipes_scheduler::tuning::{LATENCY_BUCKETS, Observation};
-use alipes_stats::statistics::{BatchTally, FailureReason};
-
-use crate::model::ModelVersion;
+use alipes_stats::statistics::{BatchTally, FailureReason, Statistics};
 
 /// Sums at one moment; they only grow.
 #[derive(Debug)]
 pub(super) struct Reading {
-    at: Instant,
+    pub(super) at: Instant,
     latencies: [u64; LATENCY_BUCKETS],
     refused: u64,
     rows: u64,
@@ -24,10 +22,10 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn of(model: &ModelVersion, now: Instant, batch: u32) -> Reading {
-        let snapshot = model.statistics.snapshot();
+    pub(super) fn of(statistics: &Statistics, waiting: usize, batch: u32, now: Instant) -> Reading {
+        let snapshot = statistics.snapshot();
         let mut latencies = [0; LATENCY_BUCKETS];
-        let counts = model.statistics.latencies().into_iter().flatten();
+        let counts = statistics.latencies().into_iter().flatten();
         latencies.iter_mut().zip(counts).for_each(|(latency, count)| *latency = count);
         let count = |(rows, tally): (&u32, &BatchTally)| (*rows, tally.compute_infer.count);
         Reading {
@@ -38,7 +36,7 @@ impl Reading {
             executions: snapshot.execution_count,
             by_rows: snapshot.batches.iter().map(count).collect(),
             computing_ns: snapshot.batches.values().map(computing_ns).sum(),
-            waiting: model.waiting(),
+            waiting,
             batch,
         }
     }

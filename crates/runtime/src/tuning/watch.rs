@@ -6,18 +6,19 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::look::look_at;
 use crate::model::ModelVersion;
 
 static WATCH: LazyLock<Watch> = LazyLock::new(Watch::default);
 
 #[derive(Default)]
 struct Watch {
-    state: Mutex<State>,
+    list: Mutex<WatchList>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WatchList {
     watched: Vec<Watched>,
     running: bool,
 }
@@ -28,16 +29,24 @@ struct Watched {
     due: Instant,
 }
 
+/// Begins to tune a version that is about to serve.
+pub fn begin(model: &Arc<ModelVersion>) {
+    if let Some(tuning) = &model.tuning {
+        look_at(model);
+        add(model, tuning.period());
+    }
+}
+
 /// Has a version looked at each period until it is gone.
-pub(super) fn add(model: &Arc<ModelVersion>, period: Duration) {
-    let mut state = WATCH.state.lock();
-    state.watched.push(Watched { model: Arc::downgrade(model), period, due: alipes_clock::now() + period });
+fn add(model: &Arc<ModelVersion>, period: Duration) {
+    let mut list = WATCH.list.lock();
+    list.watched.push(Watched { model: Arc::downgrade(model), period, due: alipes_clock::now() + period });
     WATCH.changed.notify_one();
-    if state.running {
+    if list.running {
         return;
     }
     let spawned = thread::Builder::new().name("alipes-tuning".into()).spawn(work);
-    state.running = spawned.is_ok();
+    list.running = spawned.is_ok();
     if let Err(error) = spawned {
         // The next such version tries again; until then each keeps the setting that it has.
         eprintln!("cannot start the thread that tunes models: {error}");
@@ -46,17 +55,17 @@ pub(super) fn add(model: &Arc<ModelVersion>, period: Duration) {
 
 fn work() {
     while let Some(model) = next_due() {
-        super::look_at(&model);
+        look_at(&model);
     }
 }
 
 /// Waits for the next version that is due; none once there is none left, and with it the thread's end.
 fn next_due() -> Option<Arc<ModelVersion>> {
-    let mut state = WATCH.state.lock();
+    let mut list = WATCH.list.lock();
     loop {
-        state.watched.retain(|watched| watched.model.strong_count() > 0);
-        let Some(first) = state.watched.iter_mut().min_by_key(|watched| watched.due) else {
-            state.running = false;
+        list.watched.retain(|watched| watched.model.strong_count() > 0);
+        let Some(first) = list.watched.iter_mut().min_by_key(|watched| watched.due) else {
+            list.running = false;
             return None;
         };
         let (now, due) = (alipes_clock::now(), first.due);
@@ -68,6 +77,6 @@ fn next_due() -> Option<Arc<ModelVersion>> {
             }
             continue;
         }
-        WATCH.changed.wait_until(&mut state, due);
+        WATCH.changed.wait_until(&mut list, due);
     }
 }

@@ -1,9 +1,10 @@
 //! What a tuner remembers of a decision.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::moves::Cause;
 use super::setting::Setting;
+use super::verdict::Figures;
 
 /// One change of a model's setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,17 +48,4 @@ impl Outcome {
             Outcome::Undecided => "undecided",
         }
     }
-}
-
-/// What was measured before or after a change.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figures {
-    /// The time that 99 of 100 requests were answered within; twice the objective stands for anything beyond.
-    pub p99: Duration,
-    /// The share of requests that took longer than the objective or were refused, from 0 to 1.
-    pub missed: f64,
-    /// Requests a second.
-    pub requests_per_s: f64,
-    /// Computing that a row took.
-    pub computing_per_row: Duration,
 }

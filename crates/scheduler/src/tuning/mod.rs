@@ -10,21 +10,23 @@
 //! the [`Setting`] to be applied, if any.
 //!
 //! - [`Objective`] and [`Bounds`]: what is wanted, and within which limits.
-//! - [`Observation`]: what one period showed; `measurement` adds periods up until there is enough to judge.
+//! - [`Observation`]: what one period showed.
+//! - `verdict`: periods added up until there is enough to judge, and how two such measurements compare.
 //! - `moves`: which changes could help, the likeliest first.
 //! - `backoff`: which changes have failed, and how long they are left alone.
 //! - [`Tuner`] decides; [`Change`] is what it remembers of each decision.
 
 mod backoff;
 mod change;
-mod measurement;
 mod moves;
 mod observation;
 mod setting;
 mod tuner;
+mod verdict;
 
-pub use change::{Change, Figures, Outcome};
+pub use change::{Change, Outcome};
 pub use moves::Cause;
 pub use observation::{LATENCY_BUCKETS, Observation};
 pub use setting::{Bounds, Objective, Setting};
 pub use tuner::Tuner;
+pub use verdict::Figures;

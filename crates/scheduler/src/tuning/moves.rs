@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::measurement::Measurement;
 use super::setting::{Bounds, Objective, Setting};
+use super::verdict::Measurement;
 
 /// Why a setting was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

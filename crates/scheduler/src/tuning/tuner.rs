@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::backoff::Backoff;
 use super::change::{Change, Outcome};
-use super::measurement::{Gathering, Measurement, Verdict};
 use super::moves::{Cause, Move, Situation};
 use super::observation::Observation;
 use super::setting::{Bounds, Objective, Setting};
+use super::verdict::{Gathering, Measurement, Verdict};
 
 /// Changes that are remembered.
 const REMEMBERED: usize = 100;
@@ -107,7 +107,8 @@ impl Tuner {
     }
 
     /// Sets other bounds, as after a reload with another number of instances; returns the setting to be applied where
-    /// the present one is out of them. Where all instances were in service, all are. What is being watched is no longer.
+    /// the present one is out of them. Where all instances were in service, all are. What is being watched is no
+    /// longer.
     pub fn set_bounds(&mut self, bounds: Bounds) -> Option<Setting> {
         if bounds == self.bounds {
             return None;

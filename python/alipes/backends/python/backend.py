@@ -77,10 +77,10 @@ class PythonBackend(Backend):
     def _side_by_side(self) -> int:
         """Requests that a process works on side by side, as its app says; 0 where it says nothing."""
         try:
-            said = json.loads(self._app().read_bytes()).get("concurrency", 0)
+            places = json.loads(self._app().read_bytes()).get("concurrency", 0)
         except (OSError, ValueError, AttributeError):  # the process says what is wrong with it
             return 0
-        return min(max(said, 0), _MOST_SIDE_BY_SIDE) if isinstance(said, int) else 0
+        return min(max(places, 0), _MOST_SIDE_BY_SIDE) if isinstance(places, int) else 0
 
     def _setup(self) -> dict[str, Any]:
         """What a process is told."""

@@ -37,7 +37,7 @@ pub struct SharedConnection {
 struct State {
     connection: UnaryConnection<Socket>,
     /// By their numbers, which ascend.
-    calls: VecDeque<Call>,
+    calls: VecDeque<SharedCall>,
     most_calls: usize,
     /// Callers that wait for another call to end.
     waiting: VecDeque<Waker>,
@@ -46,7 +46,7 @@ struct State {
     is_abandoned: bool,
 }
 
-struct Call {
+struct SharedCall {
     pending: PendingCall,
     unsent: Bytes,
     sent: Option<Instant>,
@@ -156,14 +156,14 @@ impl State {
         connection.number += 2;
         connection.open(&pending, &block);
         let number = pending.number;
-        let mut call = Call { pending, unsent: message, sent: None, first: None, failure: None, caller: None };
+        let mut call = SharedCall { pending, unsent: message, sent: None, first: None, failure: None, caller: None };
         call.send(connection);
         self.calls.push_back(call);
         self.wake_driver();
         Ok(number)
     }
 
-    fn poll_end(&mut self, number: u32, cx: &Context<'_>) -> Poll<Call> {
+    fn poll_end(&mut self, number: u32, cx: &Context<'_>) -> Poll<SharedCall> {
         let index = self.index(number).expect("a call stays until its caller has its answer");
         let call = &mut self.calls[index];
         if !call.pending.ended && call.failure.is_none() {
@@ -187,7 +187,7 @@ impl State {
         }
     }
 
-    fn remove(&mut self, index: usize) -> Call {
+    fn remove(&mut self, index: usize) -> SharedCall {
         if let Some(waiting) = self.waiting.pop_front() {
             waiting.wake();
         }
@@ -343,7 +343,7 @@ impl State {
     }
 }
 
-impl Call {
+impl SharedCall {
     /// Puts as much of its message into what is sent as the server has left room for.
     fn send(&mut self, connection: &mut UnaryConnection<Socket>) {
         while !self.unsent.is_empty() && self.failure.is_none() && !self.pending.ended {

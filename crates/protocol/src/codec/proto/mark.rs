@@ -41,7 +41,7 @@ fn is_true(parameter: &InferParameter) -> bool {
 mod tests {
     use bytes::BytesMut;
 
-    use super::super::{ResponseMessage, StreamMessage};
+    use super::super::write::{ResponseMessage, StreamMessage};
     use super::*;
     use crate::{Datatype, Shape, Tensor};
 

@@ -5,7 +5,7 @@ mod decode;
 #[cfg(test)]
 mod fuzz;
 mod locate;
-mod mark;
+pub mod mark;
 mod parameters;
 mod records;
 mod region;
@@ -17,7 +17,6 @@ mod write;
 
 pub use decode::decode_request;
 pub use locate::{first_raw_output, first_raw_tensor, named_model};
-pub use mark::StreamMark;
 pub use reply::{Reply, StreamReply, check_output, is_elsewhere};
 pub use request_message::{MessageInput, MessageOutput, RequestMessage};
 pub use split::{Skeleton, Splitter, TensorSink};

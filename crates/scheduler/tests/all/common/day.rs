@@ -72,12 +72,14 @@ pub fn arrivals(phases: &[Phase], seed: u64) -> Vec<Duration> {
 fn moments(dice: &mut Dice, rate: f64, span_s: f64) -> Vec<f64> {
     let mut found = Vec::new();
     let mut at = 0.0;
-    while rate > 0.0 {
-        at -= (1.0 - dice.throw()).ln() / rate;
-        if at >= span_s {
-            break;
+    if rate > 0.0 {
+        loop {
+            at -= (1.0 - dice.throw()).ln() / rate;
+            if at >= span_s {
+                break;
+            }
+            found.push(at);
         }
-        found.push(at);
     }
     found
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::change::Figures;
 use super::observation::Observation;
 use super::setting::{Objective, Setting};
 
@@ -55,6 +54,19 @@ pub(super) struct Measurement {
     sum: Observation,
     /// What 99 of 100 requests stayed within.
     pub(super) p99: Duration,
+}
+
+/// What was measured before or after a change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figures {
+    /// The time that 99 of 100 requests were answered within; twice the objective stands for anything beyond.
+    pub p99: Duration,
+    /// The share of requests that took longer than the objective or were refused, from 0 to 1.
+    pub missed: f64,
+    /// Requests a second.
+    pub requests_per_s: f64,
+    /// Computing that a row took.
+    pub computing_per_row: Duration,
 }
 
 /// How a measurement compares with an earlier one.
