@@ -69,7 +69,10 @@ def test_windows_are_checked_each(server: ServerProcess) -> None:
     level = run(
         ModelRequests("double", shapes={"X": [2]}), address=f"http://{server.http}", measuring=measuring
     ).levels[0]
-    assert [window.checked for window in level.windows] == [min(5, window.answers) for window in level.windows]
+    assert len(level.windows) == 3
+    for window in level.windows:
+        # Where there are more answers than samples, every n-th is one: half of them at least.
+        assert (min(5, window.answers) + 1) // 2 <= window.checked <= 5
 
 
 def test_the_command_fails_where_answers_are_wrong(server: ServerProcess, tmp_path: Path) -> None:
