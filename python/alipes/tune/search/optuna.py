@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from random import Random
 from typing import Any, Final
 
 from alipes.errors import Unsupported
@@ -14,8 +15,9 @@ __all__ = ["Optuna"]
 
 _MISSED: Final = 1000.0
 """What a missed limit weighs beside scores. Both are logarithms: one per cent outweighs a factor of 20,000."""
-_IN_VAIN: Final = 200
-"""Samples in a row that are known already, after which the sampler has nothing new."""
+_IN_VAIN: Final = 20
+"""Samples in a row that are known already, after which a point is drawn at random: a sampler that is sure of the best
+point draws it for ever."""
 
 
 class Optuna:
@@ -48,23 +50,29 @@ class Optuna:
             f"{axis.model}.{axis.knob}": optuna.distributions.IntDistribution(0, len(axis.values) - 1)
             for axis in space.axes
         }
+        self._random = Random(seed)
         self._open: dict[Point, Any] = {}
         self._known: dict[Point, float | None] = {}
         if begin is not None:
             self._study.enqueue_trial(dict(zip(self._ranges, space.places(begin), strict=True)))
 
     def propose(self) -> Point | None:
-        """What the sampler draws; points that are known are answered without a trial."""
+        """What the sampler draws; points that are known are answered without a trial. None where all are known."""
         if len(self._known) >= self._space.size:
             return None
-        for _ in range(_IN_VAIN):
+        drawn = 0
+        while True:
             trial = self._study.ask(self._ranges)
             point = self._space.at([trial.params[name] for name in self._ranges])
             if point not in self._known:
                 self._open[point] = trial
                 return point
             self._finish(trial, self._known[point])
-        return None
+            drawn += 1
+            if drawn >= _IN_VAIN:
+                self._study.enqueue_trial(
+                    {name: self._random.randint(0, one.high) for name, one in self._ranges.items()}
+                )
 
     def learn(self, point: Point, rank: Rank) -> None:
         """Passes it on."""
