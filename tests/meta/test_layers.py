@@ -14,7 +14,8 @@ from support.syntax import syntax_tree
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "alipes"
 
-# Room -> rooms that it may import, beside itself and `errors`, `types`, `_core`, `lazily` and `leaving`, which every room may.
+# Room -> rooms that it may import, beside itself and `errors`, `types`, `_core`, `lazily` and `leaving`, which every
+# room may.
 ALLOWED = {
     "errors": set(),
     "types": set(),

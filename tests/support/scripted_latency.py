@@ -6,7 +6,7 @@ server. `stall MILLISECONDS` holds up every answer from now on for so long. An a
 counts up instead.
 
 `GET /record` gives the times of each answered post on CLOCK_MONOTONIC, in nanoseconds: when it was there, and when its
-answer was sent. This file is also the program of that server: it prints its port.
+answer was about to be sent. This file is also the program of that server: it prints its port.
 """
 
 from __future__ import annotations
@@ -89,8 +89,9 @@ class _Connection(asyncio.Protocol):
         if self._loop.time() < self._script.stalled_until:
             self._loop.call_at(self._script.stalled_until, self._end, body, begun)
             return
-        self._answer(body.encode())
+        # Before it is sent: a process that waits for a processor afterwards would record more than its client saw.
         self._script.record.append((begun, time.monotonic_ns()))
+        self._answer(body.encode())
 
     def _answer(self, body: bytes, status: str = "200 OK") -> None:
         head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
