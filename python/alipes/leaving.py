@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["leaving_on"]
+__all__ = ["leaving_on_signals"]
 
 
 @contextmanager
-def leaving_on(*signals: signal.Signals) -> Iterator[None]:
-    """Inside, these signals end the program the way Ctrl-C does, so that what was started is stopped first."""
+def leaving_on_signals() -> Iterator[None]:
+    """Inside, `SIGTERM` and `SIGHUP` end the program the way Ctrl-C does, so that what was started is stopped first."""
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, leave) for number in signals}
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:

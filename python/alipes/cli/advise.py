@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_headers, with_scheme
 from alipes.cli.failures import UsageFailed, perform
-from alipes.leaving import leaving_on
+from alipes.leaving import leaving_on_signals
 
 if TYPE_CHECKING:
     from alipes.advise import Advice
@@ -66,7 +65,7 @@ def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
             _print(advice, try_change=try_change)
         return 0
 
-    with leaving_on(signal.SIGTERM, signal.SIGHUP):
+    with leaving_on_signals():
         return perform(action)
 
 

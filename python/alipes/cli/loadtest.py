@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_h
 from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.loadtest_view import View
 from alipes.cli.loadtest_words import candidate, check_of, paces_of, requests_of
-from alipes.leaving import leaving_on
+from alipes.leaving import leaving_on_signals
 
 if TYPE_CHECKING:
     from alipes.loadtest import Candidate, Comparison, Report
@@ -160,7 +159,7 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         title = f"Comparison of {' and '.join(one.name for one in sides)}"
         return _end(lambda: _compare(sides, paces[0], rounds, view, options), title, files, view)
 
-    with leaving_on(signal.SIGTERM, signal.SIGHUP):
+    with leaving_on_signals():
         return perform(action)
 
 

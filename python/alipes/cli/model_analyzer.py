@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
-from alipes.cli.failures import CommandFailed, perform
+from alipes.cli.failures import INTERRUPTED, CommandFailed, perform
 from alipes.cli.tune import shower
-from alipes.leaving import leaving_on
+from alipes.leaving import leaving_on_signals
 
 __all__ = ["analyzer_app"]
 
 analyzer_app = typer.Typer(help="Find the best configurations, with the command line of NVIDIA's Model Analyzer.")
-_INTERRUPTED: Final = 130
 
 
 @analyzer_app.callback()
@@ -106,10 +104,10 @@ def profile(  # noqa: PLR0913, PLR0917  # one parameter is one option
                 typer.echo(sentence)
         typer.echo(f"written: {', '.join(map(str, written))}")
         if any(one.interrupted for one in results):
-            return _INTERRUPTED
+            return INTERRUPTED
         if all(one.best is None for one in results):
             raise CommandFailed("look at the failures above", "no trial gave figures")
         return 0
 
-    with leaving_on(signal.SIGTERM, signal.SIGHUP):
+    with leaving_on_signals():
         return perform(action)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from alipes.cli.failures import CommandFailed, UsageFailed, perform
+from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.shapes import read_shape
-from alipes.leaving import leaving_on
+from alipes.leaving import leaving_on_signals
 
 if TYPE_CHECKING:
     from alipes.tune import Goal, Outcome, Rejected, Results
 
-_INTERRUPTED: Final = 130
 _SHOWN: Final = 10
 """Trials of the table; the file has all."""
 _FIGURES: Final = ("rate", "p50_ms", "p99_ms", "memory_mb", "cost", "cost_per_hour")
@@ -111,12 +109,12 @@ def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
         else:
             _print(results, written)
         if results.interrupted:
-            return _INTERRUPTED
+            return INTERRUPTED
         if results.best is None:
             raise CommandFailed("look at the failures above", "no trial gave figures")
         return 0
 
-    with leaving_on(signal.SIGTERM, signal.SIGHUP):
+    with leaving_on_signals():
         return perform(action)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from rich.table import Table
 
 from alipes.cli.amounts import count, span
+from alipes.cli.events import events
 
 Document = Mapping[str, Any]
 
@@ -38,19 +39,7 @@ def tuned(tuning: Document) -> str:
 
 def tuning_changes(changes: list[Document]) -> Table:
     """The last changes as a table."""
-    table = Table(
-        title="changes of the model itself, newest first",
-        title_justify="left",
-        box=None,
-        padding=(0, 2),
-        title_style="dim",
-        show_header=False,
-    )
-    table.add_column(justify="right", no_wrap=True, style="dim")
-    table.add_column()
-    for change in changes:
-        table.add_row(span(change["ago_us"]), changed(change))
-    return table
+    return events("changes of the model itself", ((change, changed(change)) for change in changes))
 
 
 def changed(change: Document) -> str:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from alipes.cli.amounts import count, span
+from alipes.cli.events import events
 from alipes.cli.tuning_view import tuned, tuning_changes
 
 Document = Mapping[str, Any]
@@ -164,19 +165,7 @@ def _worker(worker: Document) -> str:
 
 
 def _decisions(decisions: list[Document]) -> Table:
-    table = Table(
-        title="decisions, newest first",
-        title_justify="left",
-        box=None,
-        padding=(0, 2),
-        title_style="dim",
-        show_header=False,
-    )
-    table.add_column(justify="right", no_wrap=True, style="dim")
-    table.add_column()
-    for decision in decisions:
-        table.add_row(span(decision["ago_us"]), decided(decision))
-    return table
+    return events("decisions", ((decision, decided(decision)) for decision in decisions))
 
 
 def decided(decision: Document) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from alipes.errors import ConfigError
+from alipes.loadtest.random_values import random_values
 
 if TYPE_CHECKING:
     from alipes._core import LoadTestRequests
@@ -22,7 +23,6 @@ Data = Literal["random", "zero"]
 
 _MAX_BYTES: Final = 64 << 20
 """Most memory for requests that differ: above it they are fewer."""
-_TEXT: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,10 @@ class ModelRequests:
         random = np.random.default_rng(self.seed)
         size = sum(math.prod(shape) * signature.inputs[name].dtype.itemsize for name, shape in shapes.items())
         return [
-            {name: self._random(random, signature.inputs[name], shape) for name, shape in shapes.items()}
+            {
+                name: random_values(random, signature.inputs[name].dtype, shape, self.text_length)
+                for name, shape in shapes.items()
+            }
             for _ in range(max(1, min(self.variety, _MAX_BYTES // max(size, 1))))
         ]
 
@@ -116,18 +119,6 @@ class ModelRequests:
                 hint=f"--shape {spec.name}:{','.join(str(abs(size)) for size in chosen)}",
             )
         return (self.batch, *chosen) if takes_batches else chosen
-
-    def _random(self, random: np.random.Generator, spec: TensorSpec, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        dtype = spec.dtype
-        if dtype.kind == "f":
-            return random.random(shape, np.float32).astype(dtype)
-        if dtype.kind == "b":
-            return random.integers(0, 2, shape).astype(np.bool_)
-        if dtype.kind in "iu":
-            return random.integers(0, min(np.iinfo(dtype).max, 100), shape, dtype, endpoint=True)
-        letters = random.choice(list(_TEXT), (math.prod(shape), self.text_length))
-        words = np.array(["".join(row).encode() for row in letters], np.object_)
-        return words.reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Final
 
 from alipes.client import Client
 from alipes.errors import AlipesError
-from alipes.leaving import leaving_on
+from alipes.leaving import leaving_on_signals
 from alipes.loadtest import Posts
 from alipes.quickstart import digits, load
 from alipes.quickstart.batches import read_batches, since
@@ -32,7 +32,7 @@ def run(screen: Screen, seconds: float, *, keep: bool) -> int:
         The exit code: 0, 1 after an error that was shown, `INTERRUPTED` after Ctrl-C in the middle.
     """
     try:
-        with leaving_on(signal.SIGTERM, signal.SIGHUP), ServerProcess(digits.REPOSITORY) as server:
+        with leaving_on_signals(), ServerProcess(digits.REPOSITORY) as server:
             try:
                 addresses = _show(screen, server, seconds)
             except (AlipesError, OSError) as error:

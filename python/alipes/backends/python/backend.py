@@ -14,14 +14,12 @@ from alipes.backends.python.setup import worker_setup
 from alipes.config.worker_parameters import WorkerParameters, read_worker_parameters
 from alipes.disclosure import hidden_prefixes
 from alipes.errors import ModelLoadError
+from alipes.repository.app_folder import APP_FILE
 
 __all__ = ["PythonBackend"]
 
 _BOOTSTRAP: Final = Path(__file__).parents[2] / "worker" / "bootstrap.py"
 """What the interpreter of a model runs first. Run as a file: the environment need not know of this package."""
-
-_APP: Final = "app.json"
-"""File of a version that runs a function of an app."""
 
 _MOST_SIDE_BY_SIDE: Final = 4096
 """A link to a process has no more places."""
@@ -72,7 +70,7 @@ class PythonBackend(Backend):
         return engine
 
     def _app(self) -> Path:
-        return self.draft.version_folder / _APP
+        return self.draft.version_folder / APP_FILE
 
     def _side_by_side(self) -> int:
         """Requests that a process works on side by side, as its app says; 0 where it says nothing."""

@@ -11,6 +11,7 @@ from alipes.compat.perf_analyzer.dataset import Array, Dataset, Step
 from alipes.compat.perf_analyzer.failures import Failed
 from alipes.compat.perf_analyzer.model import Model, Port
 from alipes.compat.perf_analyzer.settings import SentData
+from alipes.loadtest.random_values import random_values
 
 __all__ = ["generated"]
 
@@ -66,15 +67,6 @@ def _zeros(port: Port, shape: tuple[int, ...], data: SentData) -> Array:
 
 def _random(random: np.random.Generator, port: Port, shape: tuple[int, ...], data: SentData) -> Array:
     dtype = port.spec.dtype
-    if dtype.kind == "f":
-        return random.random(shape, np.float32).astype(dtype)
-    if dtype.kind == "b":
-        return random.integers(0, 2, shape).astype(np.bool_)
-    if dtype.kind in "iu":
-        return random.integers(0, min(np.iinfo(dtype).max, 100), shape, dtype, endpoint=True)
-    if data.text is not None:
+    if dtype.kind == "O" and data.text is not None:
         return np.full(shape, data.text.encode(), np.object_)
-    letters = random.choice(list(_LETTERS), (math.prod(shape), data.text_length))
-    words = np.empty(len(letters), np.object_)
-    words[:] = ["".join(row).encode() for row in letters]
-    return words.reshape(shape)
+    return random_values(random, dtype, shape, data.text_length, _LETTERS)

@@ -14,7 +14,7 @@ from alipes.worker.apps.records import RecordOf, fields_of, is_record, record_of
 from alipes.worker.apps.tensor_types import array_spec
 from alipes.worker.apps.unions import FirstOf, first_of, name_of
 
-__all__ = ["check", "readable"]
+__all__ = ["check", "or_unset", "readable"]
 
 
 _Records = dict[Any, Any]
@@ -78,9 +78,12 @@ def _record(kind: Any, records: _Records) -> Any:
 
 def _field(name: str, annotation: Any, required: bool, records: _Records) -> tuple[Any, ...]:
     kind = _readable(annotation, records)
-    if required:
-        return name, kind
-    return name, kind if kind is Any else typing.Union[kind, msgspec.UnsetType], msgspec.UNSET  # noqa: UP007
+    return (name, kind) if required else (name, or_unset(kind), msgspec.UNSET)
+
+
+def or_unset(kind: Any) -> Any:
+    """The type of a member that a document may leave out."""
+    return kind if kind is Any else typing.Union[kind, msgspec.UnsetType]  # noqa: UP007
 
 
 def _differs(annotation: Any, seen: set[Any]) -> bool:

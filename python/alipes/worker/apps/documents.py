@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 import types
-import typing
 from collections.abc import Mapping
 from typing import Any, Final
 
-from alipes.worker.apps.annotations import check, readable
+from alipes.worker.apps.annotations import check, or_unset, readable
 from alipes.worker.apps.custom import from_json, to_json
 from alipes.worker.apps.json_library import msgspec
 from alipes.worker.apps.misfit import MALFORMED, Misfit, misfit_of
@@ -133,7 +132,7 @@ def _field(argument: Argument) -> tuple[Any, ...]:
         return name, kind
     if isinstance(argument.default, _CONSTANTS):
         return name, kind, argument.default
-    return name, kind if kind is Any else typing.Union[kind, msgspec.UnsetType], msgspec.UNSET  # noqa: UP007
+    return name, or_unset(kind), msgspec.UNSET
 
 
 def _at(document: Any, path: str) -> Any:

@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use alipes_scheduler::tuning::{Change, LATENCY_BUCKETS, Objective, Observation, Setting, Tuner};
-use alipes_scheduler::{Batching, Effect, ModelQueue, Next, Queue, Scheduler};
+use alipes_scheduler::{Batching, ModelQueue, Next, Queue, Scheduler};
 
-use super::stage::Place;
+use super::stage::{Place, carry_out};
 use super::{Request, ms, policy, request, zero};
 
 /// Numbers that look random and are the same in every run (the constants are Knuth's).
@@ -182,7 +182,7 @@ impl<'a> Play<'a> {
 
     fn submit(&mut self, id: usize) {
         let effect = self.queue.submit(self.start + self.now, request(id, 1)).expect("the queue has room");
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
         self.settle();
     }
 
@@ -232,7 +232,7 @@ impl<'a> Play<'a> {
             Next::WaitUntil(until) => Place::Sleeping(until),
             Next::Idle => Place::Idle,
         };
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
     }
 
     fn execute(&mut self, instance: usize, batch: &[Request]) -> Duration {
@@ -286,25 +286,11 @@ impl<'a> Play<'a> {
         let now = self.start + self.now;
         let batching = Batching { max_queue_delay: setting.queue_delay, batch: setting.batch };
         let effect = self.queue.set_batching(now, batching);
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
         let instances: Vec<usize> = (0..setting.instances).collect();
         let effect = self.queue.rearrange(now, &instances);
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
         self.settle();
-    }
-
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::None => {}
-            Effect::Start(instance) => {
-                assert_eq!(self.places[instance], Place::Idle, "only an idle instance is started");
-                self.places[instance] = Place::Coming;
-            }
-            Effect::Wake(instance) => {
-                assert!(matches!(self.places[instance], Place::Sleeping(_)), "only the waiter is woken");
-                self.places[instance] = Place::Coming;
-            }
-        }
     }
 
     fn finish(mut self) -> Report {

@@ -9,7 +9,7 @@ use alipes_scheduler::{
     Aftermath, DynamicPolicy, Effect, Membership, Next, Queue, Reason, Refused, SequenceId, SlotId, Work,
 };
 
-use super::stage::Place;
+use super::stage::{Place, carry_out};
 use super::{ms, zero};
 
 /// One request of a sequence; `id` grows with each that is made.
@@ -300,16 +300,6 @@ impl Hall {
             self.conflicts.extend(conflicts);
             refused.into_iter().for_each(|Refused { work, reason }| self.drop(work.id, Some(reason)));
         }
-        match effect {
-            Effect::None => {}
-            Effect::Start(instance) => {
-                assert_eq!(self.places[instance], Place::Idle, "only an idle instance is started");
-                self.places[instance] = Place::Coming;
-            }
-            Effect::Wake(instance) => {
-                assert!(matches!(self.places[instance], Place::Sleeping(_)), "only one that sleeps is woken");
-                self.places[instance] = Place::Coming;
-            }
-        }
+        carry_out(&mut self.places, effect);
     }
 }

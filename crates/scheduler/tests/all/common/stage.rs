@@ -68,21 +68,21 @@ impl Stage {
     pub fn submit(&mut self, request: Request) {
         self.shadow.push((self.now, request));
         let effect = self.queue.submit(self.now, request).expect("the queue was not stopped");
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
     }
 
     pub fn cancel(&mut self, id: usize) -> Vec<Request> {
         let mut removed = Vec::new();
         let effect = self.queue.cancel(self.now, &mut |request| request.id == id, &mut removed);
         self.shadow.retain(|(_, request)| request.id != id);
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
         removed
     }
 
     pub fn stop(&mut self) {
         self.stopping = true;
         let effect = self.queue.stop(self.now);
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
     }
 
     /// Takes instances out of service but those that `keep` names, and puts `more` new ones in, at least one.
@@ -94,7 +94,7 @@ impl Stage {
         let numbers = self.serving.iter().map(|number| number + 1).max().unwrap_or(0);
         self.places.resize(numbers.max(self.places.len()), Place::Idle);
         let effect = self.queue.rearrange(self.now, &self.serving);
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
     }
 
     /// Forms batches in another way from now on.
@@ -105,7 +105,7 @@ impl Stage {
             policy.preferred_batch_sizes = vec![policy.max_batch_size];
             policy.max_queue_delay = max_queue_delay;
         }
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
     }
 
     /// Lets `instance` make its next move, if it has one at this moment.
@@ -122,7 +122,7 @@ impl Stage {
         if matches!(self.places[instance], Place::RunningUntil(moment) if moment <= self.now) {
             self.places[instance] = Place::Idle;
             let effect = self.queue.finish(self.now, instance);
-            self.carry_out(effect);
+            carry_out(&mut self.places, effect);
         }
     }
 
@@ -227,7 +227,7 @@ impl Stage {
                 Place::Idle
             }
         };
-        self.carry_out(effect);
+        carry_out(&mut self.places, effect);
     }
 
     fn take(&mut self, instance: usize, expected: Answer) -> Place {
@@ -239,18 +239,19 @@ impl Stage {
         self.executed.push(ExecutedBatch { at: self.now - self.start, instance, ids: ids(&self.batch) });
         Place::RunningUntil(self.now + self.compute)
     }
+}
 
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::None => {}
-            Effect::Start(instance) => {
-                assert_eq!(self.places[instance], Place::Idle, "only an idle instance is started");
-                self.places[instance] = Place::Coming;
-            }
-            Effect::Wake(instance) => {
-                assert!(matches!(self.places[instance], Place::Sleeping(_)), "only the waiter is woken");
-                self.places[instance] = Place::Coming;
-            }
+/// What a queue asks of its instances happens to their places.
+pub fn carry_out(places: &mut [Place], effect: Effect) {
+    match effect {
+        Effect::None => {}
+        Effect::Start(instance) => {
+            assert_eq!(places[instance], Place::Idle, "only an idle instance is started");
+            places[instance] = Place::Coming;
+        }
+        Effect::Wake(instance) => {
+            assert!(matches!(places[instance], Place::Sleeping(_)), "only the waiter is woken");
+            places[instance] = Place::Coming;
         }
     }
 }
