@@ -51,7 +51,8 @@ class Scripted:
                 writer.write(answer[20:])
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
-        writer.close()
+        finally:  # also where the test ends with the connection open
+            writer.close()
 
 
 @contextmanager

@@ -123,7 +123,9 @@ def test_a_delay_that_breaks_the_objective_is_cut(server: ServerProcess, name: s
     first = model["tuning"]["changes"][-1]
     assert (first["why"], first["outcome"]) == ("long_waits", "kept")
     assert first["from"] == setting
-    assert first["to"] == setting | {"queue_delay_us": 20_000}
+    # Half, or less where executions leave less of the objective: they are longer on a busy machine.
+    delay_us = first["to"]["queue_delay_us"]
+    assert (first["to"], delay_us <= 20_000) == (setting | {"queue_delay_us": delay_us}, True)
     assert first["before"]["missed"] > first["after"]["missed"]
     assert first["before"]["p99_us"] > first["after"]["p99_us"]
     assert model["queue"]["instances"] == instances, "a worker is always in service"
