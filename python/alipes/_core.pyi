@@ -43,10 +43,12 @@ __all__ = [
     "error_codes",
     "failure",
     "failure_exception",
+    "offer_process",
     "read_call",
     "reserved_names",
     "row_responses",
     "version",
+    "withdraw_process",
 ]
 
 @final
@@ -945,6 +947,21 @@ def failure_exception(error: TritonError) -> str:
 
 def reserved_names() -> list[str]:
     """Names of models that can have no endpoint: the paths are the server's own."""
+
+def offer_process(key: str, pid: int, socket: int) -> None:
+    """Leaves a child process that has imported an app for the worker of a key that starts first.
+
+    Args:
+        key: What the worker has as ``waiting``.
+        pid: The process, of a group of its own. Nobody else waits for it, from now on.
+        socket: Descriptor over which it takes what a worker inherits; it is the data plane's from now on.
+
+    Raises:
+        OSError: If there is no such process.
+    """
+
+def withdraw_process(key: str) -> None:
+    """Ends the process that waits under a key, unless a worker has taken it."""
 
 def read_call(request: InferenceRequest) -> tuple[bytes, str, str, str, str] | None:
     """What a plain HTTP request to the model's endpoint brings; ``None`` where the request is none.

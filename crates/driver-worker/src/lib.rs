@@ -9,6 +9,7 @@
 //! - `receive`: from the ring of answers to the callers, on a network thread, when the doorbell rings or on the way.
 //! - `supervise`: one task per worker, from its start to its end, over every restart.
 //! - `claims`: whether a worker claims what it is given.
+//! - `waiting`: processes that have imported an app already, and go on as its first worker.
 //! - `warmup`: what a worker executes before it takes requests.
 //! - `change`: more workers, or fewer, while the others go on.
 
@@ -21,6 +22,7 @@ mod control;
 mod driver;
 pub mod faults;
 mod held;
+mod packet;
 mod peer;
 pub mod place;
 mod process;
@@ -30,6 +32,7 @@ mod script;
 mod spawner;
 mod supervise;
 pub mod supervisor;
+pub mod waiting;
 mod warmup;
 pub mod worker;
 pub mod worker_set;
@@ -301,8 +304,9 @@ fn new_worker(
 
 fn host(worker: &WorkerSpec) -> Result<Host, InferError> {
     let Some(socket) = worker.attached else {
-        let (command, environment) = (worker.command.clone(), worker.environment.clone());
-        return Ok(Host::Process(Program { command, environment }));
+        let (command, environment, waiting) = (&worker.command, &worker.environment, &worker.waiting);
+        let program = Program { command: command.clone(), environment: environment.clone(), waiting: waiting.clone() };
+        return Ok(Host::Process(program));
     };
     let script = Script::at(socket);
     let script =

@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
 
 use alipes_link::DESCRIPTORS;
 use command_fds::{CommandFdExt, FdMapping};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
 
-use super::spawner;
+use super::{spawner, waiting};
 
 /// What is started, and with which environment on top of the server's own.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Program {
     pub command: Vec<String>,
     /// Variables to set.
     pub environment: BTreeMap<String, String>,
+    /// Under which key a process may wait that has the model's source imported already.
+    pub waiting: Option<String>,
 }
 
 /// What a worker inherits.
@@ -36,20 +39,25 @@ pub struct Inherited<'a> {
     pub setup: &'a str,
 }
 
-/// A running worker process; killed and reaped when dropped.
+/// A running child process; killed and reaped when dropped.
 pub struct WorkerProcess {
-    child: Child,
+    pid: Pid,
     pidfd: OwnedFd,
     ended: Option<ExitStatus>,
 }
 
 impl WorkerProcess {
-    /// Starts a worker.
+    /// Starts a worker, or has a process go on as one that waits for it.
     ///
     /// # Errors
     ///
     /// The program is not there, or the system refuses processes or descriptors.
     pub async fn start(program: &Program, inherited: Inherited<'_>) -> io::Result<WorkerProcess> {
+        if let Some(waiting) = program.waiting.as_deref().and_then(waiting::take)
+            && let Ok(process) = waiting.go_on(&inherited)
+        {
+            return Ok(process);
+        }
         let (path, arguments) =
             program.command.split_first().ok_or_else(|| io::Error::other("no command to start a worker with"))?;
         let mut command = Command::new(path);
@@ -64,8 +72,17 @@ impl WorkerProcess {
         ];
         command.fd_mappings(mappings).map_err(io::Error::other)?;
         let child = spawner::spawn(command).await?;
-        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
-        Ok(WorkerProcess { child, pidfd, ended: None })
+        WorkerProcess::of(Pid::from_child(&child))
+    }
+
+    /// Takes over a child of this process that nobody else waits for.
+    ///
+    /// # Errors
+    ///
+    /// There is no such process, or no descriptor left.
+    pub fn of(pid: Pid) -> io::Result<WorkerProcess> {
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(WorkerProcess { pid, pidfd, ended: None })
     }
 
     /// Readable once the process has ended.
@@ -76,21 +93,27 @@ impl WorkerProcess {
     /// Ends it at once; harmless where it has ended already, since it is not reaped before `ended` sees it.
     pub fn kill(&mut self) {
         if self.ended.is_none() {
-            let _ = self.child.kill();
+            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         }
     }
 
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
-            self.ended = self.child.try_wait().ok().flatten();
+            self.ended = self.wait(WaitOptions::NOHANG);
         }
         self.ended
     }
 
+    /// Reaps it, if it has ended or can be waited for.
+    fn wait(&self, options: WaitOptions) -> Option<ExitStatus> {
+        let (_, status) = rustix::io::retry_on_intr(|| waitpid(Some(self.pid), options)).ok().flatten()?;
+        Some(ExitStatus::from_raw(status.as_raw()))
+    }
+
     /// Memory that it keeps in RAM, in bytes.
     pub fn resident_bytes(&self) -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid.as_raw_nonzero())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
     }
@@ -100,7 +123,7 @@ impl Drop for WorkerProcess {
     fn drop(&mut self) {
         if self.ended().is_none() {
             self.kill();
-            let _ = self.child.wait();
+            let _ = self.wait(WaitOptions::empty());
         }
     }
 }

@@ -7,21 +7,16 @@
 #![allow(clippy::disallowed_methods, reason = "a script is given its instance once, when that starts")]
 
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use rustix::io::{Errno, IoSlice};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
-};
-use rustix::net::{recv, sendmsg, shutdown, socketpair};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType};
+use rustix::net::{recv, shutdown, socketpair};
 use tokio::time;
 
+use super::packet;
 use super::process::{Inherited, setup_file};
-
-/// What a packet with an instance says; `alipes.attached.assignment` reads it.
-const INSTANCE: &[u8] = b"alipes-instance-1";
 
 /// How long the script may leave packets untaken before an instance counts as refused.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -62,7 +57,7 @@ impl Script {
         let files = [inherited.link, inherited.requests, setup.as_fd(), inherited.doorbell, theirs.as_fd()];
         let deadline = alipes_clock::now() + QUEUE_TIMEOUT;
         loop {
-            match send(&self.0, &files) {
+            match packet::send(&self.0, &files) {
                 Ok(()) => return Ok(AttachedWorker { lifeline }),
                 // Its queue of packets is full, or too many descriptors of this user are on their way.
                 Err(Errno::AGAIN | Errno::TOOMANYREFS) if alipes_clock::now() < deadline => {
@@ -72,15 +67,6 @@ impl Script {
             }
         }
     }
-}
-
-fn send(socket: &OwnedFd, files: &[BorrowedFd<'_>; 5]) -> Result<(), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
-    let mut carried = SendAncillaryBuffer::new(&mut space);
-    let fits = carried.push(SendAncillaryMessage::ScmRights(files));
-    debug_assert!(fits, "the space is made for so many");
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    sendmsg(socket, &[IoSlice::new(INSTANCE)], &mut carried, flags).map(drop)
 }
 
 impl AttachedWorker {
@@ -103,30 +89,17 @@ impl AttachedWorker {
 
 #[cfg(test)]
 mod tests {
-    use rustix::event::{EventfdFlags, eventfd};
-    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, recvmsg};
     use std::os::fd::AsRawFd;
 
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::packet::tests::take;
     use super::*;
 
     fn sockets() -> (Script, OwnedFd) {
         let kind = SocketType::SEQPACKET;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
         (Script::at(ours.as_raw_fd()).unwrap(), theirs)
-    }
-
-    fn take(socket: &OwnedFd) -> (Vec<u8>, Vec<OwnedFd>) {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
-        let mut carried = RecvAncillaryBuffer::new(&mut space);
-        let mut text = [0; 64];
-        let mut into = [io::IoSliceMut::new(&mut text)];
-        let len = recvmsg(socket, &mut into, &mut carried, RecvFlags::CMSG_CLOEXEC).unwrap().bytes;
-        let files = carried.drain().flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(files) => files.collect(),
-            _ => Vec::new(),
-        });
-        let files = files.collect();
-        (text[..len].to_vec(), files)
     }
 
     async fn assigned(script: &Script) -> io::Result<AttachedWorker> {
@@ -140,7 +113,7 @@ mod tests {
         let (script, theirs) = sockets();
         let worker = assigned(&script).await.unwrap();
         let (text, mut files) = take(&theirs);
-        assert_eq!((text.as_slice(), files.len()), (INSTANCE, 5));
+        assert_eq!((text.as_slice(), files.len()), (packet::INSTANCE, 5));
         assert!(!worker.has_ended());
         drop(files.pop());
         assert!(worker.has_ended());

@@ -116,6 +116,21 @@ mod _core {
         super::worker::plain_call::respond(py, body, status, content_type, headers)
     }
 
+    /// Leaves a child process that has imported an app for the worker of a key that starts first.
+    #[pyfunction]
+    fn offer_process(key: String, pid: i32, socket: i32) -> PyResult<()> {
+        use std::os::fd::{FromRawFd, OwnedFd};
+        // SAFETY: `alipes.apps.description` has detached the socket from its object, and names it once.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        Ok(alipes_server::waiting::offer(key, pid, socket)?)
+    }
+
+    /// Ends the process that waits under a key, unless a worker has taken it.
+    #[pyfunction]
+    fn withdraw_process(py: Python<'_>, key: &str) {
+        py.detach(|| alipes_server::waiting::withdraw(key));
+    }
+
     /// The responses that carry the rows of an array as JSON, where they can.
     #[pyfunction]
     fn row_responses(result: &Bound<'_, PyAny>, rows: usize) -> PyResult<Option<Vec<InferenceResponse>>> {

@@ -5,4 +5,5 @@
 pub mod compose;
 pub mod server;
 
+pub use alipes_driver_worker::waiting;
 pub use server::Server;

@@ -77,6 +77,9 @@ pub struct WorkerSpec {
     pub attached: Option<i32>,
     /// Environment variables on top of the server's.
     pub environment: BTreeMap<String, String>,
+    /// Under which key a process may wait to go on as the first worker; none where each is started.
+    #[serde(default)]
+    pub waiting: Option<String>,
     /// Requests that an instance works on side by side, as far as it says; 0 where it takes one batch after the other.
     #[serde(default)]
     pub side_by_side: u32,

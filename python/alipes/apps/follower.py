@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 from alipes.apps.description import Description, Inquiry
-from alipes.apps.serving import Apps, check_names
+from alipes.apps.serving import Apps, check_names, new_process
 from alipes.apps.target import Target
 from alipes.errors import ConfigError
 from alipes.server.log import log
@@ -50,6 +51,8 @@ class Follower(ServiceThread):
         self._files = {target: found.files for target, found in apps.descriptions.items()}
         self._known = {target: stamps(files) for target, files in self._files.items()}
         self._changing: dict[Target, Stamps] = {}
+        # Workers end with the thread that has started them, and must drain when this one has ended.
+        self._starter = ThreadPoolExecutor(1, "alipes-app-starter")
 
     def look(self) -> None:
         """Looks at all files once, and takes up what has changed and changes no more."""
@@ -73,20 +76,21 @@ class Follower(ServiceThread):
 
     def _take_up(self, target: Target) -> None:
         old = self._apps.descriptions[target]
-        with Inquiry(target) as inquiry:
-            try:
-                new = inquiry.result()
-                others = [one for other, one in self._apps.descriptions.items() if other != target]
-                check_names([*others, new])
-            except ConfigError as error:
-                log.error("%s; what it was before goes on serving", error)
-                self._watch(target, {*old.files, *inquiry.files})
-                return
+        inquiry = Inquiry(target, self._starter.submit(new_process).result())
+        try:
+            new = inquiry.result()
+            others = [one for other, one in self._apps.descriptions.items() if other != target]
+            check_names([*others, new])
+        except ConfigError as error:
+            inquiry.process.close()
+            log.error("%s; what it was before goes on serving", error)
+            self._watch(target, {*old.files, *inquiry.files})
+            return
         self._apps.descriptions[target] = new
         self._watch(target, new.files)
         gone = _names(old) - _names(new)
         log.info("%s has changed: loading %s", target.text, ", ".join(sorted(_names(new))))
-        self._apps.write(new)
+        self._apps.write(new, inquiry.process)
         for name in sorted(_names(new)):
             self._server.load_soon(name)
         self._changed()

@@ -3,51 +3,68 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
+import os
+import sys
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from alipes.apps.description import Description, Inquiry
+from alipes.apps.process import AppProcess
 from alipes.apps.target import Target, is_app, target_of
 from alipes.config.options import ServerOptions
 from alipes.errors import ConfigError
-from alipes.repository.app_folder import app_config, write_model
+from alipes.repository.app_folder import app_config, waiting_key, write_model
 from alipes.repository.process_folder import ProcessFolder
 
-__all__ = ["Apps", "apps_of"]
+__all__ = ["Apps", "apps_of", "check_names", "new_process"]
 
 
-def apps_of(options: ServerOptions) -> Apps | None:
+def apps_of(options: ServerOptions, ahead: AppProcess | None = None) -> Apps | None:
     """The apps among the repositories of a server; None where there are none.
 
+    Args:
+        options: Those of the server.
+        ahead: A process for the first app, if one has been started already.
+
     Raises:
-        ConfigError: If a file that is named is not there.
+        ConfigError: If a file that is named is not there, or no process can be started.
     """
     words = [path for path in options.repository.paths if is_app(path)]
-    return Apps(options, [target_of(word) for word in words]) if words else None
+    return Apps(options, [target_of(word) for word in words], ahead) if words else None
 
 
 class Apps:
     """The apps of one server, from their description to the end of the server."""
 
-    def __init__(self, options: ServerOptions, targets: Sequence[Target]) -> None:
-        """Starts the processes that describe the apps.
+    def __init__(self, options: ServerOptions, targets: Sequence[Target], ahead: AppProcess | None = None) -> None:
+        """Asks the apps what they have, each in a process of its own.
 
         Args:
             options: Those of the server.
             targets: The apps.
+            ahead: A process for the first of them, if one has been started already.
+
+        Raises:
+            ConfigError: If no process can be started.
         """
         self.targets = tuple(targets)
         self.descriptions: dict[Target, Description] = {}
         self._options = options
-        self._secret = secrets.token_hex(16)
+        self._secret = os.urandom(16).hex()
         self._folder: ProcessFolder | None = None
-        self._stack = ExitStack()
-        self._inquiries = [self._stack.enter_context(Inquiry(target)) for target in targets]
+        self._processes: dict[Target, AppProcess] = {}
+        self._inquiries: list[Inquiry] = []
+        try:
+            for target in targets:
+                process, ahead = ahead or new_process(), None
+                self._processes[target] = process
+                self._inquiries.append(Inquiry(target, process))
+        except BaseException:
+            self._close_processes()
+            raise
 
     def __enter__(self) -> Self:
         """The apps themselves."""
@@ -56,8 +73,8 @@ class Apps:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Removes the repository, and ends what still describes."""
-        self._stack.close()
+        """Removes the repository, and ends what describes an app or has described it and is no worker."""
+        self._close_processes()
         if self._folder is not None:
             self._folder.close()
 
@@ -75,14 +92,13 @@ class Apps:
         """
         for inquiry in self._inquiries:
             self.descriptions[inquiry.target] = inquiry.result()
-        self._stack.close()
         check_names(self.descriptions.values())
         try:
             self._folder = ProcessFolder("repository")
         except OSError as error:
             raise ConfigError(f"the folder for the app's models cannot be made: {error}") from error
-        for description in self.descriptions.values():
-            self.write(description)
+        for target, process in self._processes.items():
+            self.write(self.descriptions[target], process)
         names = [model["name"] for one in self.descriptions.values() for model in one.models]
         before = self._options.repository
         folders = [path for path in before.paths if not is_app(path)]
@@ -92,13 +108,39 @@ class Apps:
         repository = replace(before, paths=(str(self.repository), *folders), load_models=load_models)
         return replace(self._options, repository=repository)
 
-    def write(self, description: Description) -> None:
-        """Writes the models of an app as its source is now."""
+    def write(self, description: Description, process: AppProcess) -> None:
+        """Writes the models of an app as its source is now.
+
+        Args:
+            description: What it has.
+            process: The one that has said so, and may go on as the first worker.
+        """
         target = description.target
+        before = self._processes[target]
+        if before is not process:
+            before.close()
+            self._processes[target] = process
         app = {"file": target.file} if target.file else {"module": target.module, "root": target.root}
         app |= {"state": _state(description.files), "secret": self._secret}
+        process.offer(waiting_key(app))
         for model in description.models:
             write_model(self.repository, app_config(model), {**app, "concurrency": model["concurrency"]})
+
+    def _close_processes(self) -> None:
+        for process in self._processes.values():
+            process.close()
+
+
+def new_process() -> AppProcess:
+    """A process for an app.
+
+    Raises:
+        ConfigError: If it cannot be started.
+    """
+    try:
+        return AppProcess()
+    except OSError as error:
+        raise ConfigError(f"cannot run {sys.executable}: {error.strerror}") from error
 
 
 def check_names(descriptions: Iterable[Description]) -> None:

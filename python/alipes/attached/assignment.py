@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import os
 import socket
 import weakref
@@ -11,16 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
+from alipes.worker.packet import close_all, receive
 from alipes.worker.setup import Setup, read_setup
 
 __all__ = ["Assignment", "AssignmentSocket"]
 
-_INSTANCE: Final = b"alipes-instance-1"
-"""What the packet with an instance says; the data plane writes the same (`driver-worker/script.rs`)."""
-
 _DESCRIPTORS: Final = 5
-_MOST_DESCRIPTORS: Final = 16
-"""Room for more than are expected: what does not fit would be lost, and say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +41,18 @@ class Assignment:
         """Takes descriptors over, in the order of the packet. Where that fails they are closed.
 
         Raises:
-            ValueError: If they are not what this release hands over.
+            ValueError: If the setup is not what this release hands over.
         """
-        if len(descriptors) != _DESCRIPTORS:
-            _close(descriptors)
-            raise ValueError(f"the server handed {len(descriptors)} descriptors over, expected {_DESCRIPTORS}")
         link, requests, setup, doorbell, lifeline = descriptors
         try:
             return cls(read_setup(setup), link, requests, doorbell, lifeline)
         except BaseException:
-            _close((link, requests, doorbell, lifeline))
+            close_all((link, requests, doorbell, lifeline))
             raise
 
     def close(self) -> None:
         """Closes what was not taken over: the server sees the instance end."""
-        _close((self.link, self.requests, self.doorbell, self.lifeline))
+        close_all((self.link, self.requests, self.doorbell, self.lifeline))
 
 
 class AssignmentSocket:
@@ -86,21 +78,8 @@ class AssignmentSocket:
             OSError: If this process has no descriptor left; what came is closed, and the server sees that.
             ValueError: If the server is of another release.
         """
-        space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
-        text, carried, flags, _ = self._ours.recvmsg(len(_INSTANCE) + 1, space, socket.MSG_CMSG_CLOEXEC)
-        if not text:
-            return None
-        descriptors = array.array("i")
-        for level, kind, data in carried:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
-        if flags & socket.MSG_CTRUNC:
-            _close(descriptors)
-            raise OSError("this process has no descriptor left for an instance: raise its limit (ulimit -n)")
-        if text != _INSTANCE:
-            _close(descriptors)
-            raise ValueError(f"the server handed over {text!r}, expected {_INSTANCE!r}")
-        return Assignment.of(descriptors)
+        descriptors = receive(self._ours, _DESCRIPTORS)
+        return None if descriptors is None else Assignment.of(descriptors)
 
     def end(self) -> None:
         """Has `receive` return, now and later."""
@@ -111,12 +90,6 @@ class AssignmentSocket:
         """Closes both ends."""
         self._ours.close()
         self._servers.close()
-
-
-def _close(descriptors: Sequence[int]) -> None:
-    for descriptor in descriptors:
-        with suppress(OSError):
-            os.close(descriptor)
 
 
 _open: Final[weakref.WeakSet[AssignmentSocket]] = weakref.WeakSet()

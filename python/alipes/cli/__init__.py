@@ -36,9 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"alipes {alipes.__version__}")
         return 0
     if arguments[:1] == ["serve"]:
-        from alipes.cli.serve import serve
+        from alipes.apps.process import started_ahead
 
-        return serve(arguments[1:])
+        with started_ahead(arguments[1:]) as process:
+            from alipes.cli.serve import serve
+
+            return serve(arguments[1:], process)
     if arguments[:1] == ["perf_analyzer"]:
         from alipes.compat.perf_analyzer import main as perf_analyzer
 

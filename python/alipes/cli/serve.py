@@ -11,6 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
+from alipes.apps.process import AppProcess
 from alipes.apps.serving import apps_of
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.config.forms import TRITONS
@@ -30,8 +31,12 @@ _DEPRECATED: Final = {
 }
 
 
-def serve(arguments: Sequence[str]) -> int:
+def serve(arguments: Sequence[str], ahead: AppProcess | None = None) -> int:
     """Serves until a signal ends it.
+
+    Args:
+        arguments: Flags, folders and apps.
+        ahead: A process for the first app, if one has been started already.
 
     Returns:
         0 after a clean drain, 1 after an error, 2 for a wrong command line; standard error has the mend.
@@ -46,19 +51,19 @@ def serve(arguments: Sequence[str]) -> int:
         show_mistake(flag_mistake(error))
         return USAGE_ERROR
     try:
-        return _run(options)
+        return _run(options, ahead)
     except ConfigError as error:  # of an app
         print(f"error: {error}", file=sys.stderr)
         return 1
 
 
-def _run(options: ServerOptions) -> int:
+def _run(options: ServerOptions, ahead: AppProcess | None) -> int:
     """Runs the server of folders, or of apps.
 
     Raises:
         ConfigError: If an app cannot be served.
     """
-    apps = apps_of(options)
+    apps = apps_of(options, ahead)
     from alipes.apps.companion import PagesCompanion
     from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run

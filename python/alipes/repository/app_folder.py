@@ -12,7 +12,7 @@ from alipes.config.datatypes import config_number
 from alipes.config.pbtxt import to_pbtxt
 from alipes.config.schema import ModelConfig, new_config
 
-__all__ = ["APP_FILE", "MODEL_FILE", "app_config", "call_endpoint", "write_model", "write_version"]
+__all__ = ["APP_FILE", "MODEL_FILE", "app_config", "call_endpoint", "waiting_key", "write_model", "write_version"]
 
 APP_FILE: Final = "app.json"
 """File of a version that says which function of which source it runs; clients do not see it."""
@@ -71,6 +71,16 @@ def write_model(repository: Path, config: ModelConfig, app: Mapping[str, Any]) -
     half = folder / ".config.pbtxt"
     half.write_text(to_pbtxt(config), encoding="utf-8")
     half.rename(folder / "config.pbtxt")
+
+
+def waiting_key(app: Mapping[str, Any]) -> str:
+    """Under which key a process may wait that has an app imported; empty for an app that no process has described.
+
+    Args:
+        app: What a version says of it.
+    """
+    words = [str(app.get(name, "")) for name in ("secret", "state", "file", "module")]
+    return ":".join(words) if words[0] else ""
 
 
 def write_version(folder: Path, app: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ Usage::
 
     <interpreter> <folder>/bootstrap.py                             a worker; its link comes as inherited descriptors
     <interpreter> <folder>/bootstrap.py --complete REQUEST RESULT   asks a model for its configuration, and ends
+    <interpreter> <folder>/bootstrap.py --describe RESULT SOCKET   asks an app what it has, and waits to be a worker
 
 It finds the package that it is part of by its own place, and adds no folder to `sys.path`: the packages beside it may
 be of another Python than the one that runs it. It is written so that an old Python can say that it is too old.
@@ -43,7 +44,7 @@ def load_package() -> None:
 
 
 def main() -> int:
-    """Runs a worker, or asks a model for its configuration."""
+    """Runs a worker, or asks a model for its configuration, or an app what it has."""
     # A script's folder leads `sys.path`: a model's `import loop` would find ours.
     sys.path[:] = [folder for folder in sys.path if not folder or Path(folder).resolve() != PACKAGE / "worker"]
     arguments = sys.argv[1:]
@@ -55,9 +56,14 @@ def main() -> int:
         sys.stderr.write(reason + "\n")
         return 1
     load_package()
-    from alipes.worker.main import complete, serve
+    from alipes.worker.main import complete, describe_app, serve
 
-    return complete(Path(arguments[1]), Path(arguments[2])) if arguments[:1] == ["--complete"] else serve()
+    match arguments:
+        case ["--complete", request, result]:
+            return complete(Path(request), Path(result))
+        case ["--describe", result, waiting]:
+            return describe_app(int(result), int(waiting))
+    return serve()
 
 
 def prepare_helper() -> None:

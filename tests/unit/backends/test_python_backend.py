@@ -60,6 +60,7 @@ def test_the_whole_engine(plan: Plan, model: Path) -> None:
         "command": [sys.executable, str(Path(alipes.__file__).parent / "worker" / "bootstrap.py")],
         "attached": None,
         "environment": {},
+        "waiting": None,
         "side_by_side": 0,
         "setup": {
             "schema": 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from alipes.backends.python.setup import worker_setup
 from alipes.config.worker_parameters import WorkerParameters, read_worker_parameters
 from alipes.disclosure import hidden_prefixes
 from alipes.errors import ModelLoadError
-from alipes.repository.app_folder import APP_FILE
+from alipes.repository.app_folder import APP_FILE, waiting_key
 
 __all__ = ["PythonBackend"]
 
@@ -53,6 +54,7 @@ class PythonBackend(Backend):
             "command": self._command,
             "attached": None,
             "environment": self._variables(),
+            "waiting": self._waiting(),
             "side_by_side": self._side_by_side(),
             "setup": self._setup(),
             "hidden": hidden_prefixes(self.draft.folder, self._environment().python),
@@ -72,13 +74,27 @@ class PythonBackend(Backend):
     def _app(self) -> Path:
         return self.draft.version_folder / APP_FILE
 
+    def _app_document(self) -> dict[str, Any]:
+        """What the version says of its app; nothing where there is none, or the process says what is wrong with it."""
+        try:
+            document = json.loads(self._app().read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return document if isinstance(document, dict) else {}
+
     def _side_by_side(self) -> int:
         """Requests that a process works on side by side, as its app says; 0 where it says nothing."""
-        try:
-            places = json.loads(self._app().read_bytes()).get("concurrency", 0)
-        except (OSError, ValueError, AttributeError):  # the process says what is wrong with it
-            return 0
+        places = self._app_document().get("concurrency", 0)
         return min(max(places, 0), _MOST_SIDE_BY_SIDE) if isinstance(places, int) else 0
+
+    def _waiting(self) -> str | None:
+        """Under which key a process may wait that has imported the app.
+
+        It has the server's interpreter and variables; a model that asks for others has none.
+        """
+        environment = self._environment()
+        is_servers = environment.python == Path(sys.executable) and not self._variables()
+        return waiting_key(self._app_document()) or None if is_servers else None
 
     def _setup(self) -> dict[str, Any]:
         """What a process is told."""

@@ -1,15 +1,13 @@
-"""What the control plane asks of an app before it serves it, in a process that is thrown away afterwards.
+"""What the control plane asks of an app before it serves it, in a process of its own.
 
-Usage: `python -m alipes.worker.apps.describe SOURCE RESULT`, where SOURCE is the JSON of a `Source`, with the name of
-the one model that is wanted, or an empty one, and RESULT the file to write. The result is a JSON object: `models`, or
-`error` with what to do.
+The question is the JSON of a `Source`, with the name of the one model that is wanted, or an empty one. The answer is a
+JSON object: `models`, or `error` with what to do, and the app's `files`.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 import traceback
 from pathlib import Path
@@ -21,21 +19,20 @@ from alipes.worker.apps.plan import DOCUMENT, Plan, plan_of
 from alipes.worker.apps.schema import schema_of
 from alipes.worker.apps.source import Source, declared
 from alipes.worker.apps.steps import Step
-from alipes.worker.process import end_with
 
-__all__ = ["describe", "described", "main"]
-
-SERVER_PID: Final = "ALIPES_SERVER_PID"
-"""The variable by which the process knows its server, to end with it."""
+__all__ = ["describe", "describe_into", "described"]
 
 _DOCUMENT: Final = {"name": DOCUMENT, "datatype": "BYTES", "dims": [1]}
 
 
-def main(arguments: list[str]) -> int:
-    """Describes an app into a file; returns the exit status."""
-    document = json.loads(arguments[0])
-    server = os.environ.pop(SERVER_PID, "")
-    end_with(int(server) if server.isdecimal() else None, "alipes:describe")
+def describe_into(question: str, result: int) -> None:
+    """Describes an app into a file.
+
+    Args:
+        question: Where the app stands.
+        result: Descriptor of the file to write; it is closed.
+    """
+    document = json.loads(question)
     try:
         found: dict[str, Any] = {"models": describe(Source.of(document), document.get("name", ""))}
     except AlipesError as error:
@@ -43,8 +40,8 @@ def main(arguments: list[str]) -> int:
     except BaseException as error:
         found = {"error": _reason(error, document)}
     found["files"] = _own_files(document)
-    Path(arguments[1]).write_text(json.dumps(found), encoding="utf-8")
-    return 0
+    with open(result, "w", encoding="utf-8") as file:
+        json.dump(found, file)
 
 
 def describe(source: Source, name: str = "") -> list[dict[str, Any]]:
@@ -138,7 +135,3 @@ def _own_files(document: dict[str, Any]) -> list[str]:
         if file and Path(file).is_relative_to(root) and "site-packages" not in file:
             files.add(file)
     return sorted(files)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
