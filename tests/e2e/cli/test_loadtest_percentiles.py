@@ -11,10 +11,10 @@ from alipes.loadtest.pace import Pace
 from support.scripted_latency import ScriptedLatency
 
 # What each request says of its latency, in milliseconds.
-CONSTANT = [b"40"]
+CONSTANT = [b"20"]
 # No percentile that is looked at is the longest of the short ones, which chance decides.
-BIMODAL = [b"40"] * 17 + [b"120"] * 3
-STALL = [*[b"40"] * 200, b"stall 1000", *[b"40"] * 599]
+BIMODAL = [b"20"] * 17 + [b"120"] * 3
+STALL = [*[b"20"] * 200, b"stall 1000", *[b"20"] * 599]
 
 
 @pytest.fixture
