@@ -19,6 +19,7 @@ from bench.rows.priority import PriorityRow
 from bench.rows.python import python_rows
 from bench.rows.reload import ReloadRow
 from bench.rows.row import Better, Facts, Row, Target
+from bench.rows.selftuning import self_tuning_rows
 from bench.rows.sentences import sentence_rows
 from bench.rows.shared import SharedRow
 from bench.rows.slow import SlowRow
@@ -76,6 +77,7 @@ def rows(soak_requests: int) -> list[Row]:
         *framework_conv_rows(),
         ForestRow(),
         *tester_rows(),
+        *self_tuning_rows(),
     ]
 
 
