@@ -20,6 +20,15 @@ JSON_TYPE = "application/json"
 def main() -> None:
     """Runs one load: `wire port path body-file headers callers calls-per-connection seconds`."""
     wire, port, path, file, headers, callers, calls, seconds = sys.argv[1:]
+    requests = prepare(wire, port, path, file, headers)
+    window = _load(LoadTestEngine(requests, callers=int(callers), calls_per_connection=int(calls)), float(seconds))
+    if window.failed or not window.answers:
+        raise SystemExit(f"{window.answers} answers, failures: {dict(window.failures)}")
+    print(json.dumps(_figures(window)))
+
+
+def prepare(wire: str, port: str, path: str, file: str, headers: str) -> LoadTestRequests:
+    """A request as the bench has it, for the engine; headers are a document in JSON."""
     names, body = dict(json.loads(headers)), Path(file).read_bytes()
     content_type = names.pop("Content-Type", JSON_TYPE)
     own = [] if wire == "grpc" else list(names.items())
@@ -28,10 +37,7 @@ def main() -> None:
         requests.call(path.rpartition("/")[2], body[PREFIX_BYTES:])
     else:
         requests.post(path, content_type, body)
-    window = _load(LoadTestEngine(requests, callers=int(callers), calls_per_connection=int(calls)), float(seconds))
-    if window.failed or not window.answers:
-        raise SystemExit(f"{window.answers} answers, failures: {dict(window.failures)}")
-    print(json.dumps(_figures(window)))
+    return requests
 
 
 def _load(engine: LoadTestEngine, seconds: float) -> Window:

@@ -63,7 +63,21 @@ def test_its_requests_are_those_that_the_server_answered(
     assert cpu_us > 0
 
 
+@pytest.mark.parametrize(("wire", "make"), [("http", http_work), ("grpc", grpc_work)])
+def test_an_open_loop_says_how_late_it_was(
+    server: ServerProcess, tmp_path: Path, wire: str, make: Callable[[Path], Work]
+) -> None:
+    port = int(getattr(server, wire).rpartition(":")[2])
+    seen = own.pace(port, make(tmp_path), 100.0, 0.5, wire)  # type: ignore[arg-type]
+    # The schedule has 50; what is late or left from before is some.
+    assert 0 < seen["rate"] <= 110
+    assert 0 < seen["late_p50_us"] <= seen["late_p99_us"]
+    assert seen["late_p50_us"] < seen["p50_us"] <= seen["p99_us"]
+
+
 def test_a_refusal_is_no_figure(server: ServerProcess, tmp_path: Path) -> None:
     port = int(server.http.rpartition(":")[2])
     with pytest.raises(LoadFailed, match="failures"):
         own.post(port, http_work(tmp_path, columns=3), Streams(1, 1), 0.1, "http")  # type: ignore[arg-type]
+    with pytest.raises(LoadFailed, match="failures"):
+        own.pace(port, http_work(tmp_path, columns=3), 100.0, 0.5, "http")  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from alipes.loadtest import Closed, Level, Measuring, Open, Posts, run
+from alipes.loadtest import Closed, Level, Measuring, Open, Posts, RequestLog, Window, run
+from alipes.loadtest.measure import prepare, running
 from alipes.loadtest.pace import Pace
 from support.scripted_latency import ScriptedLatency
 
@@ -56,6 +57,28 @@ def test_an_open_loop_shows_a_stall_that_a_closed_one_hides(scripted: ScriptedLa
     assert waited[1] < waited[0] / 5
     assert any("a closed loop asks less while it waits" in note for note in closed.notes())
     assert not any("a closed loop" in note for note in opened.notes())
+
+
+def test_a_latency_begins_when_its_request_was_due_however_late_it_is(scripted: ScriptedLatency) -> None:
+    """One connection, which the first request keeps busy: the second is due and cannot be sent."""
+    requests = prepare(Posts("/", [b"100", b"1"]), scripted.address)
+    pace = Open(((1.0, 200, 200),), in_flight=1)
+    with running(requests, pace, Measuring(count=2, log=2)) as engine:
+        assert engine.wait(60)
+        record = engine.cut()
+    log, window = RequestLog.read(record), Window.read(record, 1.0)
+    assert log.request.tolist() == [0, 1]
+    # They are due as the schedule says, whatever happens.
+    assert abs(np.diff(log.due_ns)[0] - 5e6) < 1e3
+    waited_ns = log.begun_ns - log.due_ns
+    assert waited_ns[1] >= 90e6
+    latencies_ns = log.end_ns - log.due_ns
+    assert (latencies_ns >= waited_ns + 1e6).all()
+    # A histogram is right within 0.1 %.
+    assert window.latencies.percentile_ms(100) == pytest.approx(latencies_ns.max() / 1e6, rel=0.002)
+    assert window.latencies.percentile_ms(50) == pytest.approx(latencies_ns.min() / 1e6, rel=0.002)
+    inside_ms = window.lateness.percentile_ms(100) + window.queueing.percentile_ms(100)
+    assert inside_ms >= 0.99 * waited_ns.max() / 1e6
 
 
 @pytest.mark.proof
