@@ -71,6 +71,17 @@ METHOD = """\
   windows, the ensemble of a snapshotter, the same model and an averager what is new of them. Sequences take turns on a
   stream, on which 64 requests are under way; so are they for the ensemble of three steps, each of which gives back what
   it is given.
+- The day is a minute of arrivals from a seed: one long text after the other at night, single users, pages that ask for
+  twelve short texts at once. The model waits as long as a network on a processor of its own would compute, so ten of
+  them fit on one machine: one with `tuning.objective_p99_ms`, nine with fixed delays and batches, the default among
+  them. All are sent the same day at once over gRPC, shifted by 9 ms from one to the next, and answers are compared with
+  the right ones. The day is judged in stretches of 2 s: the objective is kept where at most one of a hundred requests
+  took longer, from the moment it was due. The best fixed setting is looked up afterwards, for each day anew, as nobody
+  could choose it before.
+- The lateness of an open loop is the time from the moment at which a request is due until the tester turns to it, at
+  half of the rate that its closed loop has just reached. The timer loop (`bench/floors/src/bin/timer_floor.rs`) sleeps
+  until the same moments and sends nothing, while another open loop loads the same server at the same rate, so that one
+  program more shares the processors; and once more with nothing beside it. What is late is inside the latencies.
 - Latencies of one connection depend on where the system puts two threads, and stay as they are for as long as the
   connection lives; so they are taken in many short pieces.
 
@@ -82,6 +93,7 @@ make bench                                        # everything; the first time i
 make bench PEERS=none                             # alipes and the floors, some six minutes
 make bench ROWS=http_json,grpc PEERS=mosec ROUNDS=3 SECONDS=2
 make bench ROWS=memory SOAK=10000000              # ten million requests
+make bench ROWS=selftuning,selftuning_rate ROUNDS=5   # five days, five minutes
 make bench WRITE_DOCS=1                           # this page
 make bench ROWS=tokens WRITE_DOCS=1               # one row of it; the others stay, with their date
 ```

@@ -61,6 +61,10 @@ def best(outcomes: Outcomes) -> settings.Fixed:
     return max(settings.SWEEP, key=lambda fixed: (outcomes[fixed.model]["kept"], -outcomes[fixed.model]["late"]))
 
 
+def _kept(outcomes: Outcomes) -> dict[str, int]:
+    return {model: outcome["kept"] for model, outcome in outcomes.items()}
+
+
 @dataclass
 class SelfTuningRow:
     """What a day brought to three of the models: the one that tunes itself, the default, and the best afterwards."""
@@ -89,8 +93,8 @@ class SelfTuningRow:
         if label != TUNED and not outcome["kept"]:
             # Nothing can be divided by it.
             raise LoadFailed(f"{label}, kept the objective in no part of the day: this machine is too slow for the row")
-        detail = {**outcome, **({} if label == TUNED else {"setting": str(fixed)})}
-        return Sample(self._value(outcome), {**detail, **({"all": outcomes} if label == TUNED else {})})
+        detail = outcome if label == TUNED else {**outcome, "setting": str(fixed), "all": _kept(outcomes)}
+        return Sample(self._value(outcome), dict(detail))
 
     def _value(self, outcome: dict[str, Any]) -> float:
         if self.facts.unit == RATE:

@@ -102,15 +102,19 @@ def rows() -> tuple[SelfTuningRow, SelfTuningRow]:
 
 
 def test_both_rows_read_the_same_days(play: Callable[..., list[tuple[int, float]]]) -> None:
-    played = play(outcomes(**{LATE.model: 6}))
+    brought = outcomes(**{LATE.model: 6})
+    played = play(brought)
     kept, rate = rows()
     fleet = Fleet(frozenset())
     cells = kept.cells(fleet)
     assert [cell.measure(0.4).value for cell in cells] == [0.0] * 3
     played.clear()
     assert [[cell.measure(1.5).value for cell in cells] for _ in range(2)] == [[90.0, 10.0, 60.0]] * 2
+    detail = cells[-1].measure(1.5).detail
+    assert detail["setting"] == "10 ms, 32 rows"
+    assert detail["all"] == {model: outcome["kept"] for model, outcome in brought.items()}
     assert [cell.measure(1.5).value for cell in rate.cells(fleet)] == [2.0] * 3
-    assert played == [(0, length_s()), (1, length_s())]
+    assert played == [(0, length_s()), (1, length_s()), (2, length_s())]
 
 
 def test_the_best_setting_of_two_has_fewer_late_requests() -> None:
