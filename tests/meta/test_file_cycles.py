@@ -75,7 +75,7 @@ def without_tests(code: str) -> str:
 def paths(code: str) -> Iterator[list[str]]:
     """Every path in code, those of a `use` with braces each by itself."""
     for statement in re.findall(r"\buse ([^;]+);", code):
-        yield from spread([], re.sub(r"\s", "", statement))
+        yield from spread([], re.sub(r"\s", "", re.sub(r"\s+as\s+\w+", "", statement)))
     for path in re.findall(r"\b(?:\w+::)+\w+", re.sub(r"\buse [^;]+;", "", code)):
         yield path.split("::")
 
@@ -83,7 +83,7 @@ def paths(code: str) -> Iterator[list[str]]:
 def spread(prefix: list[str], tree: str) -> Iterator[list[str]]:
     """The paths of a tree of imports: `a::{b, c::d}` is `a::b` and `a::c::d`."""
     head, brace, body = tree.partition("{")
-    names = [*prefix, *(re.sub(r"as\w+$", "", name) for name in head.split("::") if name)]
+    names = [*prefix, *(name for name in head.split("::") if name)]
     if not brace:
         yield names
         return
@@ -140,6 +140,18 @@ def test_circles_of_files_only_shrink(crate: str) -> None:
 )
 def test_a_tree_of_imports_is_spread_into_its_paths(tree: str, expected: list[str]) -> None:
     assert ["::".join(path) for path in spread([], tree)] == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("use a::tasks::Basis;", ["a::tasks::Basis"]),
+        ("use a::Asking as _;", ["a::Asking"]),
+        ("use a::{phase,\n    b::last as final_one};", ["a::phase", "a::b::last"]),
+    ],
+)
+def test_another_name_of_an_import_is_left_out(code: str, expected: list[str]) -> None:
+    assert ["::".join(path) for path in paths(code)] == expected
 
 
 def test_two_files_that_name_each_other_are_a_circle(tmp_path: Path) -> None:
