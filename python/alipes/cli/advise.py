@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -13,6 +13,8 @@ from alipes.leaving import leaving_on_signals
 
 if TYPE_CHECKING:
     from alipes.advise import Advice
+
+_INDENT: Final = " " * len("  brings: ")
 
 
 def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
@@ -70,16 +72,18 @@ def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
 
 def _print(advice: Advice, *, try_change: bool) -> None:
+    from alipes.cli.sentences import print_sentence
+
     if not advice.findings:
         print(f"no model was asked in {advice.seconds:g} s: look while there is traffic")
     for finding in advice.findings:
         print(f"{finding.model}: {finding.stage}")
-        print(f"  seen:   {finding.evidence}")
         change = f" ({finding.change})" if finding.change is not None else ""
-        print(f"  do:     {finding.advice}{change}")
+        print_sentence(f"  seen:   {finding.evidence}", indent=_INDENT)
+        print_sentence(f"  do:     {finding.advice}{change}", indent=_INDENT)
         if finding.gain:
-            print(f"  brings: {finding.gain}")
+            print_sentence(f"  brings: {finding.gain}", indent=_INDENT)
     if advice.attempt is not None:
-        print(f"tried: {advice.attempt}")
+        print_sentence(f"tried: {advice.attempt}")
     elif try_change and advice.findings:
         print("tried: nothing, since no advice is a change of the configuration")

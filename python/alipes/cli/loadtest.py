@@ -143,19 +143,21 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         files = [check_path(file) for file in save or ()]
         paces = paces_of(callers, rate, even, intervals, in_flight)
         address = with_scheme(url or default_address(), encrypted=tls is not None)
-        view = View(as_json)
+        view = View(as_json, measuring)
 
         def requests(model: str, version: str = version) -> Requests:
             return requests_of(model, version, batch, shape, zero, path, body, content_type, data)
 
         if compare is None:
             sent = requests(model)
+            view.begin(str(paces[0]))
             return _end(
                 lambda: _measure(sent, paces, address, view, options), f"Load test of {model or path}", files, view
             )
         if len(paces) > 1 or count is not None:
             raise UsageFailed("give --compare one level of load, and no --count")
         sides = [candidate(word, model, address, requests, tls is not None) for word in compare]
+        view.begin("round 1")
         title = f"Comparison of {' and '.join(one.name for one in sides)}"
         return _end(lambda: _compare(sides, paces[0], rounds, view, options), title, files, view)
 

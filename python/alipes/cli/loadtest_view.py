@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from alipes.loadtest import Comparison, Level, Report, Window
+    from alipes.loadtest import Comparison, Level, Measuring, Report, Window
     from alipes.loadtest.pace import Pace
 
 __all__ = ["View", "sparkline"]
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _MAX_BARS: Final = 20
+_MIN_BARS: Final = 5
+"""Of each curve, before the end of the line is left out."""
 _COLUMNS: Final = 80
 """Of a terminal that does not say."""
 _CLEAR: Final = "\r\x1b[K"
@@ -27,21 +29,36 @@ class View:
 
     Args:
         as_json: Whether a program reads it.
+        measuring: How long it may take.
     """
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, measuring: Measuring) -> None:
         """Nothing is shown yet."""
         self._moves = sys.stderr.isatty() and not as_json
         self._as_json = as_json
+        self._measuring = measuring
+
+    def begin(self, name: str) -> None:
+        """Says what comes first, until there is something to show, on a terminal."""
+        self._show(f"{name}: connecting and warming up")
 
     def window(self, pace: Pace, windows: Sequence[Window]) -> None:
         """The level so far, on a terminal."""
-        tails = [one.latencies.percentile_ms(99) for one in windows]
+        last, tails = windows[-1], [one.latencies.percentile_ms(99) for one in windows]
+        tail = f"p99 {tails[-1]:.3g} ms" if last.answers else f"{last.failed:,} failed"
         self._move(
             str(pace),
-            (f"{windows[-1].rate:,.0f}/s", [one.rate for one in windows]),
-            (f"p99 {tails[-1]:.3g} ms", tails),
+            (f"{last.rate:,.0f}/s", [one.rate for one in windows]),
+            (tail, tails),
+            end=self._progress(windows),
         )
+
+    def _progress(self, windows: Sequence[Window]) -> str:
+        """How far a level is."""
+        if self._measuring.count is None:
+            return f"window {len(windows)} of up to {self._measuring.windows}"
+        done = sum(one.answers + one.failed for one in windows)
+        return f"{done:,} of {self._measuring.count:,} requests"
 
     def round(self, comparison: Comparison) -> None:
         """The comparison so far, on a terminal."""
@@ -68,33 +85,43 @@ class View:
     def _levels(self, levels: Sequence[Level]) -> None:
         """The table, and what has to be known of it."""
         from alipes.cli.columns import print_columns
-        from alipes.loadtest.cells import HEADINGS, level_row
+        from alipes.cli.sentences import print_sentence
+        from alipes.loadtest.cells import HEADINGS, SPARE, level_row
 
-        print_columns(HEADINGS, [level_row(level) for level in levels], right=HEADINGS[:-1])
+        print_columns(HEADINGS, [level_row(level) for level in levels], right=HEADINGS[:-1], spare=SPARE)
         for level in levels:
             for note in level.notes():
-                print(f"{level.pace}: {note}")
+                print_sentence(f"{level.pace}: {note}")
 
     def _comparison(self, comparison: Comparison) -> None:
         """Both sides, their ratios, and the conclusions."""
         from alipes.cli.columns import print_columns
+        from alipes.cli.sentences import print_sentence
         from alipes.loadtest.cells import comparison_headings, comparison_rows
 
         headings = comparison_headings(comparison)
         print_columns(headings, comparison_rows(comparison), right=headings[1:])
         print()
         for sentence in comparison.conclusions():
-            print(f"{sentence}.")
+            print_sentence(f"{sentence}.")
 
-    def _move(self, name: str, *curves: tuple[str, Sequence[float]]) -> None:
-        """Shows curves behind their last values, in one line of the terminal, however narrow it is."""
+    def _move(self, name: str, *curves: tuple[str, Sequence[float]], end: str = "") -> None:
+        """Shows curves behind their last values, in one line of the terminal; its end where there is room for it."""
         if not self._moves:
             return
-        width = os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
         words = len(name) + sum(len(text) + 3 for text, _ in curves)
-        bars = min(max((width - 1 - words) // len(curves), 1), _MAX_BARS)
-        line = f"{name}: " + "  ".join(f"{text} {sparkline(values, bars)}" for text, values in curves)
-        print(f"{_CLEAR}{line[: width - 1]}", end="", file=sys.stderr, flush=True)
+        room = self._width() - 1 - words
+        end = f"  {end}" if end and room >= len(end) + 2 + _MIN_BARS * len(curves) else ""
+        bars = min(max((room - len(end)) // len(curves), 1), _MAX_BARS)
+        self._show(f"{name}: " + "  ".join(f"{text} {sparkline(values, bars)}" for text, values in curves) + end)
+
+    def _show(self, line: str) -> None:
+        """Puts a line in the place of the one that is there, on a terminal, however narrow it is."""
+        if self._moves:
+            print(f"{_CLEAR}{line[: self._width() - 1]}", end="", file=sys.stderr, flush=True)
+
+    def _width(self) -> int:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
 
 
 def sparkline(values: Sequence[float], most: int = _MAX_BARS) -> str:

@@ -10,10 +10,12 @@ from alipes.loadtest.comparison import PERCENTILES, Comparison
 from alipes.loadtest.level import Level
 from alipes.loadtest.ratio import Ratio
 
-__all__ = ["HEADINGS", "comparison_headings", "comparison_rows", "level_row"]
+__all__ = ["HEADINGS", "SPARE", "comparison_headings", "comparison_rows", "level_row"]
 
 HEADINGS: Final = ("load", "rate", "±", "p50", "p90", "p99", "p99.9", "max", "failed", "")
 """Of levels."""
+SPARE: Final = ("p99.9", "max", "p90")
+"""Those that a narrow terminal can do without, the least needed first; files and notes have all figures."""
 
 
 def level_row(level: Level) -> tuple[str, ...]:
@@ -21,7 +23,7 @@ def level_row(level: Level) -> tuple[str, ...]:
     result, rate = level.result, level.rate
     cells = [_ms(result.latencies.percentile_ms(percent)) for percent in PERCENTILES]
     share = "" if math.isnan(rate.share) else f"{rate.share:.1%}"
-    state = "" if level.is_settled or len(level.windows) == 1 else "not settled"
+    state = "" if level.is_settled or len(level.windows) == 1 else "not settled" if result.answers else "no answer"
     failed = f"{result.failed:,}" if result.failed else ""
     return (str(level.pace), f"{result.rate:,.0f}/s", share, *cells, _ms(result.latencies.max_ms), failed, state)
 

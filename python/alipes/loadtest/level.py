@@ -85,9 +85,9 @@ class Level:
         notes = []
         if not result.answers and not result.failed:
             notes.append(f"no answer came within {result.seconds:.3g} s")
-        if not self.is_settled and len(self.windows) > 1:
+        if not self.is_settled and len(self.windows) > 1 and result.answers:
             rates = [window.rate for window in self._counted]
-            latencies = [latency_ms(window, self.percentile) for window in self._counted]
+            latencies = [latency_ms(window, self.percentile) for window in self._counted if window.answers]
             notes.append(
                 f"it did not settle in {len(self.windows)} windows: the rate went from {min(rates):,.0f} to "
                 f"{max(rates):,.0f}/s, the latency from {min(latencies):.3g} to {max(latencies):.3g} ms"
@@ -99,18 +99,18 @@ class Level:
             )
         if result.lateness.count and result.lateness.percentile_ms(99) > _LATE * result.latencies.percentile_ms(50):
             notes.append(
-                f"requests were turned to late: 99 % within {result.lateness.percentile_ms(99):.3g} ms, which is "
-                "inside the latency"
+                f"the tester turned to requests late, to 99 % of them within {result.lateness.percentile_ms(99):.3g} "
+                "ms; that is inside the latency"
             )
         if result.queueing.count and result.queueing.percentile_ms(99) > _LATE * result.latencies.percentile_ms(50):
             notes.append(
-                f"requests waited for a connection: 99 % within {result.queueing.percentile_ms(99):.3g} ms, which is "
-                "inside the latency"
+                f"requests waited for a connection, 99 % of them for at most {result.queueing.percentile_ms(99):.3g} "
+                "ms; that is inside the latency"
             )
         if isinstance(self.pace, Closed) and (missing := omission(result.latencies)) is not None:
             notes.append(
                 f"a closed loop asks less while it waits, here up to {missing.times:,.0f} times the median: about "
-                f"{missing.share:.0%} of the requests of steady users are missing, with them p99 would be "
+                f"{100 * missing.share:.0f} % of the requests of steady users are missing. With them p99 would be "
                 f"{missing.p99_ms:.3g} ms; see it with --rate {_rounded(0.8 * self.rate.mean)}"
             )
         for text, count in sorted(self.wrong.items(), key=lambda item: -item[1]):

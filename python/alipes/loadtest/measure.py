@@ -103,7 +103,8 @@ def run(  # noqa: PLR0913  # what a load is, by name
         measuring: How each level is measured.
         headers: Of each request.
         tls: How connections are encrypted.
-        each_window: Called with the level's windows after each.
+        each_window: Called with the level and its windows after each window; of a `count`, which is one window, with
+            its parts after each second.
 
     Raises:
         ConfigError: If the requests cannot be made.
@@ -172,10 +173,9 @@ class _Way:
         if self.measuring.count is not None:
             parts: list[Window] = []
             try:
-                self._count(parts, engine)
+                self._count(parts, engine, pace)
             finally:
                 windows.append(Window.merged(parts))
-            self.each_window(pace, windows)
             return
         engine.wait(self.measuring.warm_up_s)
         engine.cut()
@@ -194,7 +194,7 @@ class _Way:
             if _agree(pace, windows, self.measuring) or _is_spent(windows[-1], self.measuring) or engine.is_done():
                 return
 
-    def _count(self, parts: list[Window], engine: LoadTestEngine) -> None:
+    def _count(self, parts: list[Window], engine: LoadTestEngine, pace: Pace) -> None:
         """Reads parts until everything was answered, or nothing came for too long."""
         begun = last = time.perf_counter()
         is_done = False
@@ -204,6 +204,7 @@ class _Way:
             finally:
                 parts.append(read_window(engine, begun, self.checker))
                 begun = time.perf_counter()
+            self.each_window(pace, parts)
             if parts[-1].answers or parts[-1].failed:
                 last = begun
 
