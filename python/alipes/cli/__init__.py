@@ -13,10 +13,22 @@ PROGRAMS = {
     "model-analyzer": ("model_analyzer",),
 }
 _VERSION = (["--version"], ["-V"], ["version"])
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells count
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code: 0 for success, 1 for an error, 2 for a wrong command line.
+
+    Ctrl-C ends it with 130 and without a word, also while its modules are being imported.
+    """
+    try:
+        return _main(argv)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    """Finds the command, and runs it.
 
     The version is answered, and servers are taken, before the rest of the command line is even imported: a server must
     be ready soon, and the packages that print help pages cost as much as everything else that it needs. A program that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from zipfile import BadZipFile
 
 from alipes.cli.connection import with_scheme
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from alipes.loadtest.pace import Pace
 
 __all__ = ["arrays", "candidate", "check_of", "paces_of", "requests_of"]
+
+_NEEDED: Final = "give {} a file that np.savez wrote, with an array for each name"
 
 
 def candidate(word: str, model: str, address: str, requests: Callable[..., Requests], encrypted: bool) -> Candidate:
@@ -126,7 +128,8 @@ def arrays(option: str, file: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
         with np.load(file, allow_pickle=False) as content:
             return {name: content[name] for name in content.files}
-    except (OSError, ValueError, AttributeError, TypeError, BadZipFile) as error:
-        raise UsageFailed(
-            f"give {option} a file that np.savez wrote, with an array for each name", str(error)
-        ) from error
+    except OSError as error:
+        raise UsageFailed(_NEEDED.format(option), str(error)) from error
+    # numpy takes any other file for a pickle, and says how to trust it.
+    except (ValueError, AttributeError, TypeError, BadZipFile) as error:
+        raise UsageFailed(_NEEDED.format(option), f"'{file}' is no such file") from error

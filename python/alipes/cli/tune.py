@@ -15,7 +15,7 @@ from alipes.cli.shapes import read_shape
 from alipes.leaving import leaving_on_signals
 
 if TYPE_CHECKING:
-    from alipes.tune import Goal, Outcome, Rejected, Results
+    from alipes.tune import Goal, Outcome, Point, Rejected, Results
 
 _SHOWN: Final = 10
 """Trials of the table; the file has all."""
@@ -102,6 +102,7 @@ def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
             history=output / "history.jsonl",
             seed=seed,
             each=shower(goal),
+            before=_announce if not as_json else lambda points, most: None,
         )
         written = results.write(output)
         if as_json:
@@ -152,47 +153,69 @@ def _value(knob: str, text: str) -> int | tuple[int, ...]:
 
 
 def shower(goal: Goal) -> Callable[[Outcome | Rejected], None]:
-    """Prints each trial on a terminal's error output, and points that are left out once for each reason."""
+    """Prints each trial on the error output, and points that are left out once for each reason."""
     reasons: set[str] = set()
+    tried: list[Point] = []
 
     def show(seen: Outcome | Rejected) -> None:
+        from alipes.cli.sentences import print_sentence
         from alipes.tune import Rejected
 
         if isinstance(seen, Rejected):
-            if seen.reason in reasons:
-                return
+            if seen.reason not in reasons:
+                print_sentence(f"left out: {seen.reason}", file=sys.stderr)
             reasons.add(seen.reason)
-            line = f"left out: {seen.reason}"
-        elif seen.failure:
-            line = f"{seen.point}: {seen.failure}"
-        else:
-            line = f"{seen.point}: {', '.join(_cells(seen))}{' (misses a limit)' if goal.missed(seen.figures) else ''}"
-        print(line, file=sys.stderr, flush=True)
+            return
+        again = ", again" if seen.point in tried else ""
+        tried.append(seen.point)
+        missed = " (misses a limit)" if not seen.failure and goal.missed(seen.figures) else ""
+        print_sentence(
+            f"trial {len(tried)}: {seen.point}{again}: {seen.failure or ', '.join(_named(seen))}{missed}",
+            file=sys.stderr,
+        )
 
     return show
 
 
+def _announce(points: int, most: int) -> None:
+    """Says how many trials there may be."""
+    from alipes.cli.sentences import print_sentence
+
+    print_sentence(
+        f"{points:,} point{'s' if points > 1 else ''}, of which {'one is' if most == 1 else f'up to {most:,} are'} "
+        "tried, the best ones twice; Ctrl-C ends the search with what is known by then",
+        file=sys.stderr,
+    )
+
+
 def _print(results: Results, written: Sequence[Path]) -> None:
     from alipes.cli.columns import print_columns
+    from alipes.cli.sentences import print_sentence
     from alipes.tune.goal import figure_of
 
-    rows = [(str(one.point), *_cells(one, blank=True)) for one in results.ranked[:_SHOWN]]
+    rows = [(str(one.point), *_cells(one)) for one in results.ranked[:_SHOWN]]
     if rows:
         headings = ["point", *(figure_of(name).label if name != "p99_ms" else "p99" for name in _FIGURES)]
         print_columns(headings, rows, right=headings[1:])
         print()
     for sentence in results.decisions():
-        print(sentence)
+        print_sentence(sentence)
     if results.interrupted:
-        print(f"The search was interrupted after {len(results.outcomes):,} trials; the same command goes on.")
-    print(f"written: {', '.join(map(str, written))}")
+        print_sentence(f"The search was interrupted after {len(results.outcomes):,} trials; the same command goes on.")
+    print_sentence(f"written: {', '.join(map(str, written))}")
 
 
-def _cells(outcome: Outcome, *, blank: bool = False) -> list[str]:
+def _cells(outcome: Outcome) -> list[str]:
+    """The figures of a row; empty where there are none."""
     from alipes.tune.decisions import amount
 
-    cells = [amount(name, outcome.figures[name]) if name in outcome.figures else "" for name in _FIGURES]
-    return cells if blank else [f"{name} {cell}" for name, cell in zip(_FIGURES, cells, strict=True) if cell]
+    return [amount(name, outcome.figures[name]) if name in outcome.figures else "" for name in _FIGURES]
+
+
+def _named(outcome: Outcome) -> list[str]:
+    """The figures that there are, each behind its name, which loses the unit that the figure has."""
+    names = [name.removesuffix("_ms").removesuffix("_mb").replace("_", " ") for name in _FIGURES]
+    return [f"{name} {cell}" for name, cell in zip(names, _cells(outcome), strict=True) if cell]
 
 
 def _document(results: Results) -> dict[str, Any]:

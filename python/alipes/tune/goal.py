@@ -197,9 +197,15 @@ class Goal:
                 raise ConfigError(f"{name} is {value}: expected a number above 0", key=name)
         names = {metric.rpartition(".")[2] for metric in self.metrics}
         if names & {"cost", "cost_per_hour"} and self.server_hour_price is None:
-            raise ConfigError("a cost needs the price of a server-hour", key="server_hour_price")
+            raise ConfigError(
+                "a cost needs the price of a server-hour: give it, --server-hour on a command line",
+                key="server_hour_price",
+            )
         if "cost_per_hour" in names and self.demand is None:
-            raise ConfigError("the cost per hour needs the demand, in inferences per second", key="demand")
+            raise ConfigError(
+                "the cost per hour needs the demand, in inferences per second: give it, --demand on a command line",
+                key="demand",
+            )
 
     @property
     def metrics(self) -> list[str]:

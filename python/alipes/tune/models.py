@@ -112,8 +112,10 @@ def read_models(repository: Path, names: Iterable[str]) -> dict[str, TunedModel]
 
 def _read(repository: Path, name: str) -> TunedModel:
     folder = repository / name
+    if not repository.is_dir():
+        raise ConfigError(f"there is no folder '{repository}': name the folder with the models", path=repository)
     if name in ("", ".", "..") or "/" in name or not folder.is_dir():
-        there = sorted(path.name for path in repository.iterdir() if path.is_dir()) if repository.is_dir() else []
+        there = sorted(path.name for path in repository.iterdir() if path.is_dir())
         raise ConfigError(
             f"there is no model '{name}' in {repository}: it has {', '.join(there[:20]) or 'none'}", path=repository
         )

@@ -64,6 +64,7 @@ def run(  # noqa: PLR0913  # what a search is, by name
     extra_models: Sequence[str] = (),
     seed: int = 0,
     each: Callable[[Outcome | Rejected], None] = lambda seen: None,
+    before: Callable[[int, int], None] = lambda points, most: None,
     **flags: FlagValue,
 ) -> Results:
     """Finds the best configuration of models by trials, each on a server of its own on this machine.
@@ -87,6 +88,7 @@ def run(  # noqa: PLR0913  # what a search is, by name
         extra_models: Further models that have to be loaded, such as those that a Python model calls.
         seed: For what a search draws.
         each: Called with each outcome, and each point that was left out.
+        before: Called before the first trial with the number of points, and the most of them that are tried.
         flags: Flags of `alipes serve` with `_` for `-`.
 
     Raises:
@@ -117,20 +119,22 @@ def run(  # noqa: PLR0913  # what a search is, by name
             Path(history) if history is not None else None, machine, _digest(known, workload, address)
         ) as past:
             course = Course(servers, checks, goal or Goal(), past, each)
-            return _search(course, chosen, present, _way(search, seed), trials, known)
+            return _search(course, chosen, present, _way(search, seed), trials, known, before)
 
 
-def _search(
+def _search(  # noqa: PLR0913, PLR0917  # the parts of a search
     course: Course,
     space: Space,
     present: Mapping[str, Mapping[str, Value]],
     way: Callable[[Space, Point], Search],
     trials: int | None,
     models: Mapping[str, TunedModel],
+    before: Callable[[int, int], None],
 ) -> Results:
     begin = _begin(space, present)
     searching = way(space, begin)
     most = _most(trials, space, brute=isinstance(searching, Brute))
+    before(space.size, min(most, space.size))
     compared: Outcome | None = None
     with course.interruptible():
         course.follow(searching, most)

@@ -153,7 +153,8 @@ def test_the_command_writes_and_prints_what_it_found(models: Path, tmp_path: Pat
     words = ["tune", str(models), "--model=double", "--try=instances=1,2", "--try=callers=2", "--window=0.05"]
     done = alipes(*words, "--windows=2", "--limit=p99_ms<=0.000001", f"--output={out}")
     assert done.code == 0
-    assert "instances 2, callers 2: rate " in done.err
+    assert done.err.startswith("2 points, of which up to 2 are tried")
+    assert "trial 2: instances 2, callers 2: rate " in done.err
     assert "No trial kept all limits; this one comes nearest." in done.out
     assert f"written: {out}/double/config.pbtxt, {out}/trials.csv, {out}/report.html" in done.out
     again = alipes(*words, "--windows=2", "--search=brute", f"--output={out}", "--json")

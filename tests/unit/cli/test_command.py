@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -202,3 +204,30 @@ def test_help_says_what_an_option_takes_in_words(words: str, capsys: pytest.Capt
     page = capsys.readouterr().out
     assert " range>" not in page
     assert "{model}" not in page
+
+
+# Sends itself what Ctrl-C sends, as soon as the command's modules are imported.
+INTERRUPTED_IMPORT = """
+import os
+import signal
+import sys
+
+from alipes.cli import main
+
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "alipes.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+sys.meta_path.insert(0, Finder())
+sys.exit(main(["loadtest", "digits"]))
+"""
+
+
+def test_an_interrupt_while_modules_are_imported_prints_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

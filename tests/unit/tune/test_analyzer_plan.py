@@ -133,7 +133,7 @@ def test_what_does_nothing_here_is_named() -> None:
         ({"profile_models": []}, "names at least one model"),
         ({"profile_models": [3]}, "names of models"),
         ({"profile_models": {"m": {"concurrency": 3}}}, "option 'm' has parameters, objectives"),
-        ({"model_repository": None}, "option 'model_repository' is a text"),
+        ({"model_repository": None}, "option 'model_repository' is not given"),
         ({"model_type": "LLM"}, "is generic"),
         ({"genai_perf_flags": {}}, "not offered"),
         ({"triton_launch_mode": "remote"}, "is local"),

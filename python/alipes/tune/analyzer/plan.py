@@ -332,6 +332,13 @@ class _Reader:
         return value
 
     def _wrong(self, option: str, expected: str, value: object) -> ConfigError:
+        if value is None:
+            flag = f"--{option.replace('_', '-')}"
+            return ConfigError(
+                f"option '{option}' is not given, which {expected}: write it into the file, or give {flag}",
+                path=self._path,
+                key=option,
+            )
         return ConfigError(f"option '{option}' {expected}, not {str(value)[:80]!r}", path=self._path, key=option)
 
 
