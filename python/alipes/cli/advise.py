@@ -14,15 +14,26 @@ from alipes.leaving import leaving_on_signals
 if TYPE_CHECKING:
     from alipes.advise import Advice
 
+HELP: Final = """Say which stage limits the models of a running server, what to change, and what that would bring.
+
+\b
+  alipes advise                    all models that are asked while it looks
+  alipes advise MODEL --try        try the first change under this traffic
+
+The server's statistics are read twice, --seconds apart, while its clients send requests. --try needs a server that
+loads by name (--model-control-mode explicit).
+"""
 _INDENT: Final = " " * len("  brings: ")
 
 
 def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
     model: Annotated[
-        str, typer.Argument(metavar="[MODEL]", show_default=False, help="One model; all that are asked by default.")
+        str, typer.Argument(metavar="MODEL", show_default=False, help="One model; all that are asked by default.")
     ] = "",
     url: Url = None,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="How long to look.")] = 5.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.1, max=3600, metavar="SECONDS", help="How long to look.")
+    ] = 5.0,
     metrics_url: Annotated[
         str | None,
         typer.Option(

@@ -11,17 +11,20 @@ from typing import Any
 
 import typer
 
+from alipes.cli.advise import HELP as ADVISE_HELP
 from alipes.cli.advise import advise
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
 from alipes.cli.detached import launch, status, stop
 from alipes.cli.init import init
 from alipes.cli.link_names import link_names
+from alipes.cli.loadtest import HELP as LOADTEST_HELP
 from alipes.cli.loadtest import loadtest
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake, unknown_command, usage_mistake
 from alipes.cli.model_analyzer import analyzer_app
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
+from alipes.cli.tune import HELP as TUNE_HELP
 from alipes.cli.tune import tune
 from alipes.cli.verbs import add_verbs
 from alipes.cli.waiting import explain_model
@@ -143,11 +146,11 @@ app.command(help=COMPLETION_HELP, short_help="Print the script that completes wo
 app.command(short_help="Write a first app, its test, and a request to try.")(init)
 app.command(short_help="Watch a model read handwritten digits.")(quickstart)
 app.command("explain", short_help="What waits for a model of a running server, and why.")(explain_model)
-app.command(short_help="Measure how fast a server answers.")(loadtest)
+app.command(help=LOADTEST_HELP, short_help="Measure how fast a server answers.")(loadtest)
 app.command(short_help="Link perf_analyzer and other names of Triton's to alipes.")(link_names)
 app.command(short_help="Watch what running servers do.")(monitor)
-app.command(short_help="Say what limits the models of a running server.")(advise)
-app.command(short_help="Find the best configuration of a model.")(tune)
+app.command(help=ADVISE_HELP, short_help="Say what limits the models of a running server.")(advise)
+app.command(help=TUNE_HELP, short_help="Find the best configuration of a model.")(tune)
 app.command(
     context_settings={**FLAGS_FOLLOW, "help_option_names": ["-h", "--help"]},
     short_help="Start a server that goes on running.",

@@ -20,12 +20,31 @@ if TYPE_CHECKING:
     from alipes.loadtest.measure import Requests
     from alipes.loadtest.pace import Pace
 
+HELP: Final = """Measure how fast a server answers.
+
+\b
+  alipes loadtest MODEL --callers 1,8,64    closed loop: each caller waits for
+                                            its answer before it asks again
+  alipes loadtest MODEL --rate 100,200      open loop: requests are due at a
+                                            rate, whatever the server does
+  alipes loadtest MODEL --compare A B       which of two servers is faster
+  alipes loadtest MODEL --save page.html    with a page of tables and pictures
+
+In an open loop a latency counts from the moment a request was due, so that a server that stalls cannot hide it. In a
+closed loop a stalled server is asked less, and what callers would have waited is missing.
+
+A line of the table is a level of load: the rate with the half width of its 95 % interval, and percentiles of the
+latency. A level takes at most --windows times --window seconds, and ends as soon as three windows in a row agree.
+"""
+
 _SAVE: Final = ("--save", "--csv", "--parquet", "--html", "--png", "--svg")
 """One option by several names: the file's name says the format."""
 
 
 def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
-    model: Annotated[str, typer.Argument(metavar="MODEL", show_default=False, help="Name of the model.")] = "",
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", show_default=False, help="Name of the model; none with --path.")
+    ] = "",
     url: Url = None,
     callers: Annotated[
         str | None,
@@ -50,9 +69,16 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         Path | None,
         typer.Option("--intervals", metavar="FILE", show_default=False, help="Open loop: microseconds, one a line."),
     ] = None,
-    in_flight: Annotated[int, typer.Option("--in-flight", min=1, help="Open loop: most requests under way.")] = 1024,
-    version: Annotated[str, typer.Option("--model-version", show_default=False, help="Its version.")] = "",
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Rows in each request.")] = 1,
+    in_flight: Annotated[
+        int, typer.Option("--in-flight", min=1, metavar="NUMBER", help="Open loop: most requests under way.")
+    ] = 1024,
+    version: Annotated[
+        str,
+        typer.Option(
+            "--model-version", metavar="NUMBER", show_default=False, help="Version of the model; the latest by default."
+        ),
+    ] = "",
+    batch: Annotated[int, typer.Option("--batch", min=1, metavar="ROWS", help="Rows in each request.")] = 1,
     shape: Annotated[
         list[str] | None,
         typer.Option("--shape", metavar="INPUT:D,D", help="Sizes that the model leaves open; any number."),
@@ -81,24 +107,40 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         list[Path] | None,
         typer.Option("--body", metavar="FILE", show_default=False, help="What is posted; any number, in turn."),
     ] = None,
-    content_type: Annotated[str, typer.Option("--content-type", help="Of --body.")] = "application/json",
-    window: Annotated[float, typer.Option("--window", min=0.01, help="Seconds of a window.")] = 1.0,
-    windows: Annotated[int, typer.Option("--windows", min=1, help="Most windows of a level.")] = 10,
-    warm_up: Annotated[float, typer.Option("--warm-up", min=0, help="Seconds that count for nothing.")] = 0.5,
+    content_type: Annotated[
+        str, typer.Option("--content-type", metavar="TYPE", help="Content type of --body.")
+    ] = "application/json",
+    window: Annotated[float, typer.Option("--window", min=0.01, metavar="SECONDS", help="Length of a window.")] = 1.0,
+    windows: Annotated[int, typer.Option("--windows", min=1, metavar="NUMBER", help="Most windows of a level.")] = 10,
+    warm_up: Annotated[
+        float, typer.Option("--warm-up", min=0, metavar="SECONDS", help="What is sent first, and counts for nothing.")
+    ] = 0.5,
     within: Annotated[
-        float, typer.Option("--within", min=0.1, metavar="PERCENT", help="How far settled windows may differ.")
+        float, typer.Option("--within", min=0.1, metavar="PERCENT", help="How far windows may differ that agree.")
     ] = 10.0,
     percentile: Annotated[
         float | None,
-        typer.Option("--percentile", min=1, max=100, help="The latency that has to settle; the mean by default."),
+        typer.Option(
+            "--percentile",
+            min=1,
+            max=100,
+            metavar="PERCENT",
+            help="The latency that has to agree; the mean by default.",
+        ),
     ] = None,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Send so many requests, in one window.")] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, metavar="NUMBER", help="Send so many requests, in one window.")
+    ] = None,
     silence: Annotated[
-        float, typer.Option("--silence", min=0.01, help="Of --count: seconds without an answer that end the level.")
+        float,
+        typer.Option(
+            "--silence", min=0.01, metavar="SECONDS", help="With --count: time without an answer that ends the level."
+        ),
     ] = 30.0,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that send.")] = 1,
+    threads: Annotated[int, typer.Option("--threads", min=1, metavar="NUMBER", help="Threads that send.")] = 1,
     error_budget: Annotated[
-        float, typer.Option("--error-budget", min=0, max=100, metavar="PERCENT", help="Failures at which a level ends.")
+        float,
+        typer.Option("--error-budget", min=0, max=100, metavar="PERCENT", help="Share of failures that ends a level."),
     ] = 100.0,
     compare: Annotated[
         tuple[str, str] | None,
@@ -109,7 +151,9 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
             help="Load two in turn, and say by how much they differ: addresses, models, or versions of MODEL.",
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option("--rounds", min=4, help="Of --compare: a window of each, order swapped.")] = 10,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=4, metavar="NUMBER", help="With --compare: rounds with a window of each.")
+    ] = 10,
     header: Header = None,
     tls_roots: TlsRoots = None,
     save: Annotated[

@@ -17,6 +17,20 @@ from alipes.leaving import leaving_on_signals
 if TYPE_CHECKING:
     from alipes.tune import Goal, Outcome, Point, Rejected, Results
 
+HELP: Final = """Find the best configuration of models, by trials on servers of this machine.
+
+\b
+  alipes tune models --model resnet
+  alipes tune models --model resnet --try instances=1,2,4 --try callers=8,32 \\
+    --objective rate --limit 'p99_ms<=20'
+
+Each trial starts a server with one configuration and measures it. The chosen configuration, a table and a report are
+written into --output, with all trials in history.jsonl: where a search was interrupted, the same command goes on.
+
+Knobs are instances, max_batch_size, queue_delay_us, preferred and engine_threads, and of the load callers, request_rate
+and rows. Figures are rate, mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, memory_mb, cores, cost and cost_per_hour.
+"""
+
 _SHOWN: Final = 10
 """Trials of the table; the file has all."""
 _FIGURES: Final = ("rate", "p50_ms", "p99_ms", "memory_mb", "cost", "cost_per_hour")
@@ -26,7 +40,8 @@ def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
     repository: Annotated[
         str,
         typer.Argument(
-            metavar="REPOSITORY", help="The folder with the models; it stays. Or http:// or grpc:// of a server."
+            metavar="REPOSITORY",
+            help="The folder with the models, which stays as it is; or http:// or grpc:// of a server that runs.",
         ),
     ],
     model: Annotated[
@@ -59,22 +74,27 @@ def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
         float | None,
         typer.Option("--demand", metavar="RATE", show_default=False, help="Inferences per second to be served."),
     ] = None,
-    search: Annotated[str, typer.Option("--search", help="quick climbs, brute tries all, optuna samples.")] = "quick",
+    search: Annotated[
+        str, typer.Option("--search", metavar="NAME", help="quick climbs, brute tries all, optuna samples.")
+    ] = "quick",
     trials: Annotated[
-        int | None, typer.Option("--trials", min=1, show_default=False, help="Most trials; a third of the points.")
+        int | None,
+        typer.Option(
+            "--trials", min=1, metavar="NUMBER", show_default=False, help="Most points; a third of them by default."
+        ),
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Rows in each request.")] = 1,
+    batch: Annotated[int, typer.Option("--batch", min=1, metavar="ROWS", help="Rows in each request.")] = 1,
     shape: Annotated[
         list[str] | None,
         typer.Option("--shape", metavar="INPUT:D,D", help="Sizes that the models leave open; any number."),
     ] = None,
-    window: Annotated[float, typer.Option("--window", min=0.01, help="Seconds of a window.")] = 1.0,
-    windows: Annotated[int, typer.Option("--windows", min=1, help="Most windows of a trial.")] = 10,
+    window: Annotated[float, typer.Option("--window", min=0.01, metavar="SECONDS", help="Length of a window.")] = 1.0,
+    windows: Annotated[int, typer.Option("--windows", min=1, metavar="NUMBER", help="Most windows of a trial.")] = 10,
     grpc: Annotated[bool, typer.Option("--grpc", help="Measure over gRPC instead of HTTP.")] = False,
     output: Annotated[
         Path, typer.Option("--output", metavar="FOLDER", help="Where the results go, and trials to go on from.")
     ] = Path("tuned"),
-    seed: Annotated[int, typer.Option("--seed", help="For what a search draws.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="For what a search draws.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the trials as JSON.")] = False,
 ) -> int:
     """Find the best configuration of models, by trials on servers of this machine.

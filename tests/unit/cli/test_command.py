@@ -206,6 +206,17 @@ def test_help_says_what_an_option_takes_in_words(words: str, capsys: pytest.Capt
     assert "{model}" not in page
 
 
+@pytest.mark.parametrize("command", ["loadtest", "tune", "advise"])
+def test_the_help_of_what_measures_begins_with_examples_and_fits(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([command, "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert f"    alipes {command} " in "\n".join(lines[:7])
+
+
 # Sends itself what Ctrl-C sends, as soon as the command's modules are imported.
 INTERRUPTED_IMPORT = """
 import os
