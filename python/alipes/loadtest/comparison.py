@@ -102,7 +102,9 @@ class Comparison:
             if ratio.differs:
                 sentences.append(f"{name}: {second} takes {_times(ratio)} times as long as {first}")
             elif ratio.is_known:
-                sentences.append(f"{name}: no difference can be seen; {second} takes {_times(ratio)} times as long")
+                sentences.append(
+                    f"{name}: no difference can be seen, since {second} may take {_range(ratio)} times as long"
+                )
             else:
                 sentences.append(self._why_unknown(percent))
         return sentences + self._reservations()
@@ -213,7 +215,10 @@ class Comparison:
             return "the rate is that of the load, which both kept up with: it says nothing of what they can do"
         if ratio.differs:
             return f"{second} answers {_times(ratio)} times as many requests a second as {first}"
-        return f"the rates show no difference; {second} answers {_times(ratio)} times as many requests a second"
+        return (
+            f"the rates: no difference can be seen, since {second} may answer {_range(ratio)} times as many requests a "
+            "second"
+        )
 
     def _why_unknown(self, percent: float) -> str:
         needed = round(_MIN_BEYOND / (1 - percent / 100))
@@ -237,4 +242,8 @@ class Comparison:
 
 
 def _times(ratio: Ratio) -> str:
-    return f"{ratio.value:.3g} ({ratio.low:.3g} to {ratio.high:.3g})"
+    return f"{ratio.value:.3g} ({_range(ratio)})"
+
+
+def _range(ratio: Ratio) -> str:
+    return f"{ratio.low:.3g} to {ratio.high:.3g}"

@@ -130,7 +130,10 @@ def _left_out(results: Results) -> list[str]:
     reasons: dict[str, int] = {}
     for one in results.rejected:
         reasons[one.reason] = reasons.get(one.reason, 0) + 1
-    return [f"{count:,} points were left out: {reason}." for reason, count in reasons.items()]
+    return [
+        f"{'1 point was' if count == 1 else f'{count:,} points were'} left out: {reason}."
+        for reason, count in reasons.items()
+    ]
 
 
 def _label(results: Results, model: str, knob: str) -> str:

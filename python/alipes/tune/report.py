@@ -25,7 +25,11 @@ th { border-bottom: 1px solid #999; } td:first-child, th:first-child, td:last-ch
 tr.best { background: #e6f4ee; font-weight: 600; } tr.failed, tr.missed { color: #888; }
 pre { background: #f4f4f4; padding: .8rem; overflow-x: auto; } figure { margin: 1rem 0; overflow-x: auto; }
 svg { max-width: 100%; height: auto; }
+tr.best td:last-child { font-weight: 400; } td:last-child { max-width: 24rem; }
+details ul { margin: 0; padding-left: 1rem; }
 """
+_SHORT: Final = {f"p{percent}_ms": f"p{percent}" for percent in (50, 90, 95, 99)} | {"mean_ms": "mean"}
+"""Headings of the latencies, whose cells have their unit."""
 
 
 def report_page(results: Results) -> str:
@@ -83,7 +87,8 @@ def _drawing(results: Results) -> str:
 def _table(results: Results) -> str:
     names = [name for name in FIGURES if any(name in outcome.figures for outcome in results.outcomes)]
     failed = [outcome for outcome in results.outcomes if outcome not in results.ranked]
-    headings = _cells("th", ["point", *(figure_of(name).label for name in names), ""])
+    labels = [_SHORT.get(name, figure_of(name).label) for name in names]
+    headings = _cells("th", ["point", *labels, ""])
     rows = [_row(results, outcome, names) for outcome in (*results.ranked, *failed)]
     return f"<table><tr>{headings}</tr>{''.join(rows)}</table>"
 
@@ -91,9 +96,20 @@ def _table(results: Results) -> str:
 def _row(results: Results, outcome: Outcome, names: Sequence[str]) -> str:
     figures = [amount(name, outcome.figures[name]) if name in outcome.figures else "" for name in names]
     missed = results.goal.missed(outcome.figures)
-    words = outcome.failure or "; ".join([*(f"misses {limit}" for limit in missed), *outcome.notes])
+    words = outcome.failure or "; ".join(f"misses {limit}" for limit in missed)
     kind = "best" if outcome is results.best else "failed" if outcome.failure else "missed" if missed else ""
-    return f'<tr class="{kind}">{_cells("td", [str(outcome.point), *figures, words])}</tr>'
+    cells = _cells("td", [str(outcome.point), *figures])
+    return f'<tr class="{kind}">{cells}<td>{escape(words)}{_notes(outcome)}</td></tr>'
+
+
+def _notes(outcome: Outcome) -> str:
+    """What has to be known of the figures, folded: it is long, and of every trial."""
+    if not outcome.notes or outcome.failure:
+        return ""
+    state = "" if outcome.is_settled else "not settled, "
+    number = f"{len(outcome.notes)} note{'s' if len(outcome.notes) > 1 else ''}"
+    items = "".join(f"<li>{escape(note)}</li>" for note in outcome.notes)
+    return f"<details><summary>{state}{number}</summary><ul>{items}</ul></details>"
 
 
 def _cells(tag: str, texts: Sequence[str]) -> str:

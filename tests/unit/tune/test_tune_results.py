@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.tune import Goal, Limit, Machine, Outcome, Point, Rejected, Results, Space
+from alipes.tune.report import report_page
 
 SPACE = Space.of({"m": {"instances": [1, 2, 4], "callers": [1, 8]}})
 
@@ -59,7 +61,7 @@ def test_each_decision_is_one_sentence() -> None:
         "instead of 4 ms (+50%).",
         "Load: 8 rather than 1: throughput 700/s instead of 90/s (+678%), 99th percentile of the latency 6 ms instead "
         "of 1.2 ms (+400%).",
-        "1 points were left out: it <cannot> be.",
+        "1 point was left out: it <cannot> be.",
     ]
 
 
@@ -107,3 +109,11 @@ def test_files_are_written(tmp_path: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
     )
+
+
+def test_the_notes_of_a_trial_are_folded_in_the_report() -> None:
+    noted = replace(TRIALS[3], notes=("the rate went from <1> to 2/s", "late"), is_settled=False)
+    page = report_page(results(trials=[*TRIALS[:3], noted]))
+    assert "<summary>not settled, 2 notes</summary>" in page
+    assert "<li>the rate went from &lt;1&gt; to 2/s</li><li>late</li>" in page
+    assert page.count("<details>") == 1
