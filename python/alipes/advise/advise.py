@@ -80,23 +80,39 @@ def advise(  # noqa: PLR0913  # where, what and how long, by name
     headers: Mapping[str, str] | None = None,
     tls: Tls | None = None,
 ) -> Advice:
-    """Looks at a server twice, some seconds apart, while its clients ask it.
+    """Looks at a server twice, some seconds apart, while its clients send requests, and says what limits its models.
 
     Args:
         address: The server: `http://`, `https://`, `grpc://`, `grpcs://` or `host:port`, which is gRPC.
-        model: One model; all that are asked by default.
-        seconds: Between the two looks.
+        model: One model; all that get requests meanwhile by default.
+        seconds: Between the two looks; above 0, and 3600 at most.
         metrics_url: Where its metrics are; by default on the port that they usually have beside the address.
-        try_change: Tries the first change that is a matter of the configuration, under the traffic that there is. The
-            server goes back to its configuration at the end, and by itself within seconds if this process ends before.
+        try_change: Tries the first change that is a matter of the configuration, under the traffic that there is, for
+            as long again. The server goes back to its configuration at the end, and by itself within seconds if this
+            process ends before.
         keep: Leaves the change in force where it made nothing slower.
         headers: Of each request.
         tls: How connections are encrypted.
+
+    Returns:
+        A finding for each model that got requests, that with most time first; none where nobody sent any.
 
     Raises:
         ConfigError: If the address or the time cannot be meant.
         AlipesError: If the server is not there, or does not know the model; if it does not load by name, and a change
             is to be tried.
+
+    Units: rates in inferences (rows) per second, times in milliseconds, `busy` as a share of all instances' time.
+
+    Example:
+        >>> how = Measuring(window_s=2.0, windows=1)
+        >>> with ThreadPoolExecutor() as pool:
+        ...     traffic = pool.submit(run, "double", Closed(4), address="http://localhost:8000", measuring=how)
+        ...     advice = advise("http://localhost:8000", seconds=1.0)
+        >>> [(finding.model, bool(finding.advice)) for finding in advice.findings]
+        [('double', True)]
+        >>> advice.flows[0].rate > 0
+        True
     """
     if not 0 < seconds <= 3600:
         raise ConfigError(f"seconds is {seconds}: expected above 0, and an hour at most", key="seconds")

@@ -49,17 +49,31 @@ def compare(  # noqa: PLR0913  # what a comparison is, by name
     Args:
         first: What the ratios are relative to.
         second: What is compared with it.
-        pace: The load.
-        rounds: How many; at least four.
-        measuring: Its window, warm-up, threads and error budget count here.
+        pace: The load of both.
+        rounds: How many; at least four, and more make the intervals narrower.
+        measuring: Its window, warm-up, threads, checks and error budget count here; by default windows of a second.
         headers: Of each request.
         tls: How connections are encrypted.
-        each_round: Called after each with what was seen so far.
+        each_round: Called after each round with what was seen so far.
+
+    Returns:
+        Both sides' windows, their ratios with 95 % intervals, and what can be concluded from them.
 
     Raises:
         ConfigError: If there are too few rounds, or the requests cannot be made.
         AlipesError: If a server is not there, or does not know the model.
-        Interrupted: After Ctrl-C, with what was measured until then.
+        Interrupted: After Ctrl-C, with what was measured until then as its `result`.
+
+    Units: rates in requests per second, latencies in milliseconds; a ratio is the second one's figure over the first's.
+
+    Example:
+        >>> http = Candidate("HTTP", "http://localhost:8000", "double")
+        >>> grpc = Candidate("gRPC", "grpc://localhost:8001", "double")
+        >>> seen = compare(http, grpc, Closed(4), rounds=4, measuring=Measuring(window_s=0.1, warm_up_s=0.05))
+        >>> seen.rounds, seen.rate.low <= seen.rate.value <= seen.rate.high
+        (4, True)
+        >>> len(seen.conclusions()) >= 5  # of the rate, and of four percentiles
+        True
     """
     if rounds < MIN_ROUNDS:
         raise ConfigError(f"rounds is {rounds}: at least {MIN_ROUNDS} are needed to see a spread", key="rounds")

@@ -93,23 +93,40 @@ def run(  # noqa: PLR0913  # what a load is, by name
     tls: Tls | None = None,
     each_window: Callable[[Pace, Sequence[Window]], None] = lambda pace, windows: None,
 ) -> Report:
-    """Loads a server at one level after the other.
+    """Loads a server at one level after the other, and gives what it measured.
+
+    A level is measured in windows, after a warm-up that counts for nothing. It ends when three windows in a row agree,
+    when it had the most windows that `measuring` allows, or when a `count` of requests is answered.
 
     Args:
         requests: What is sent; a model's name stands for random inputs of one row. A list of shares, or of requests
-            with their weights, is mixed.
-        paces: The levels.
+            with their weights, is mixed: its shares are sent beside each other.
+        paces: One level, or several: `Closed(8)` keeps eight requests in flight, `Open.at(200)` has 200 requests a
+            second due, whatever the server does.
         address: The server: `http://`, `https://`, `grpc://`, `grpcs://` or `host:port`, which is gRPC.
-        measuring: How each level is measured.
+        measuring: How each level is measured; by default up to ten windows of a second each.
         headers: Of each request.
         tls: How connections are encrypted.
         each_window: Called with the level and its windows after each window; of a `count`, which is one window, with
             its parts after each second.
 
+    Returns:
+        A report with one level for each pace, in their order. Failed requests are counted, and raise nothing.
+
     Raises:
         ConfigError: If the requests cannot be made.
         AlipesError: If the server is not there, or does not know the model.
-        Interrupted: After Ctrl-C, with what was measured until then.
+        Interrupted: After Ctrl-C, with what was measured until then as its `result`.
+
+    Units: spans in seconds, latencies in milliseconds, rates in requests per second: a request may have several rows.
+
+    Example:
+        >>> report = run("double", [Closed(1), Closed(4)], address="localhost:8001", measuring=Measuring(count=200))
+        >>> [(str(level.pace), level.result.answers, level.result.failed) for level in report.levels]
+        [('1 in flight', 200, 0), ('4 in flight', 200, 0)]
+        >>> latencies = report.levels[1].result.latencies
+        >>> 0 < latencies.percentile_ms(50) <= latencies.percentile_ms(99) <= latencies.max_ms
+        True
     """
     shares = read_shares(requests)
     prepared = [(prepare(share.requests, share.address or address, headers, tls), share.weight) for share in shares]

@@ -91,9 +91,26 @@ def run(  # noqa: PLR0913  # what a search is, by name
         before: Called before the first trial with the number of points, and the most of them that are tried.
         flags: Flags of `alipes serve` with `_` for `-`.
 
+    Returns:
+        All trials, the best of them, its configurations and the reasons; `write(folder)` makes files of them. A trial
+        whose server did not start, died or swapped is among them, with its failure.
+
     Raises:
         ConfigError: If a model, a knob or a figure is unknown, or the history cannot be used.
         ServeError: If the repository cannot be served as it is.
+
+    Units: figures have theirs in their names: `rate` in inferences (rows) per second, `p99_ms`, `memory_mb`; `cores` in
+    seconds of processor time per second. `queue_delay_us` is in microseconds.
+
+    Example:
+        >>> tried = {"instances": [1, 2], "callers": [4]}
+        >>> results = run("models", "double", ranges=tried, measuring=Measuring(count=200))
+        >>> sorted(str(outcome.point) for outcome in results.outcomes)
+        ['instances 1, callers 4', 'instances 2, callers 4']
+        >>> results.best.figures["rate"] > 0, results.configs["double"].instance_group[0].count in (1, 2)
+        (True, True)
+        >>> sorted(path.name for path in results.write("tuned"))
+        ['config.pbtxt', 'report.html', 'trials.csv']
     """
     requests = [_requests(one) for one in ([models] if isinstance(models, str | ModelRequests) else models)]
     if not requests:
