@@ -36,6 +36,7 @@ _HELP = """Serves trained models over HTTP and gRPC, as NVIDIA Triton does.
   alipes init my-app        write a first app, to serve with alipes serve app.py
   alipes serve FOLDER       serve the models in a folder
   alipes serve --help       the flags that people use
+  alipes loadtest MODEL     measure how fast a server answers
 """
 
 app = typer.Typer(

@@ -25,63 +25,130 @@ def model_analyzer() -> None:
 @analyzer_app.command()
 def profile(  # noqa: PLR0913, PLR0917  # one parameter is one option
     config_file: Annotated[
-        Path | None, typer.Option("-f", "--config-file", metavar="FILE", show_default=False, help="Its YAML.")
+        Path | None,
+        typer.Option(
+            "-f", "--config-file", metavar="FILE", show_default=False, help="A YAML of Model Analyzer's, read as it is."
+        ),
     ] = None,
     model_repository: Annotated[
-        str | None, typer.Option("-m", "--model-repository", metavar="FOLDER", show_default=False, help="The models.")
+        str | None,
+        typer.Option(
+            "-m",
+            "--model-repository",
+            metavar="FOLDER",
+            show_default=False,
+            help="The folder with the models; it stays as it is.",
+        ),
     ] = None,
     profile_models: Annotated[
-        str | None, typer.Option("--profile-models", metavar="NAMES", show_default=False, help="With commas between.")
+        str | None,
+        typer.Option(
+            "--profile-models",
+            metavar="NAMES",
+            show_default=False,
+            help="The models to search for, with commas between.",
+        ),
     ] = None,
     output_model_repository_path: Annotated[
         str | None,
-        typer.Option("--output-model-repository-path", metavar="FOLDER", show_default=False, help="Configurations."),
+        typer.Option(
+            "--output-model-repository-path",
+            metavar="FOLDER",
+            show_default=False,
+            help="Where the best configurations go.",
+        ),
     ] = None,
     override_output_model_repository: Annotated[
         bool, typer.Option("--override-output-model-repository", help="That folder may have something in it.")
     ] = False,
     export_path: Annotated[
-        str | None, typer.Option("-e", "--export-path", metavar="FOLDER", show_default=False, help="Tables, reports.")
+        str | None,
+        typer.Option("-e", "--export-path", metavar="FOLDER", show_default=False, help="Where tables and reports go."),
     ] = None,
     checkpoint_directory: Annotated[
-        str | None, typer.Option("-s", "--checkpoint-directory", metavar="FOLDER", show_default=False, help="Trials.")
+        str | None,
+        typer.Option(
+            "-s",
+            "--checkpoint-directory",
+            metavar="FOLDER",
+            show_default=False,
+            help="Where trials are kept, to go on from.",
+        ),
     ] = None,
     batch_sizes: Annotated[
-        str | None, typer.Option("-b", "--batch-sizes", metavar="NUMBERS", show_default=False, help="Rows.")
+        str | None,
+        typer.Option("-b", "--batch-sizes", metavar="NUMBERS", show_default=False, help="Rows in each request."),
     ] = None,
     concurrency: Annotated[
-        str | None, typer.Option("-c", "--concurrency", metavar="NUMBERS", show_default=False, help="In flight.")
+        str | None,
+        typer.Option("-c", "--concurrency", metavar="NUMBERS", show_default=False, help="Requests in flight."),
     ] = None,
     request_rate: Annotated[
-        str | None, typer.Option("--request-rate", metavar="NUMBERS", show_default=False, help="Per second.")
+        str | None, typer.Option("--request-rate", metavar="NUMBERS", show_default=False, help="Requests per second.")
     ] = None,
     client_protocol: Annotated[
-        str | None, typer.Option("--client-protocol", metavar="NAME", show_default=False, help="http or grpc.")
+        str | None,
+        typer.Option(
+            "--client-protocol", metavar="NAME", show_default=False, help="http or grpc, which is the default."
+        ),
     ] = None,
     triton_launch_mode: Annotated[
-        str | None, typer.Option("--triton-launch-mode", metavar="MODE", show_default=False, help="Local only.")
+        str | None,
+        typer.Option(
+            "--triton-launch-mode",
+            metavar="MODE",
+            show_default=False,
+            help="local: each trial starts a server of its own.",
+        ),
     ] = None,
     run_config_search_mode: Annotated[
         str | None,
         typer.Option("--run-config-search-mode", metavar="MODE", show_default=False, help="brute, quick or optuna."),
     ] = None,
     run_config_search_disable: Annotated[
-        bool, typer.Option("--run-config-search-disable", help="Try what is named alone.")
+        bool, typer.Option("--run-config-search-disable", help="Try only what is named.")
     ] = False,
     run_config_search_max_concurrency: Annotated[
-        int | None, typer.Option("--run-config-search-max-concurrency", show_default=False)
+        int | None,
+        typer.Option(
+            "--run-config-search-max-concurrency",
+            metavar="NUMBER",
+            show_default=False,
+            help="Most requests in flight that are tried.",
+        ),
     ] = None,
     run_config_search_max_instance_count: Annotated[
-        int | None, typer.Option("--run-config-search-max-instance-count", show_default=False)
+        int | None,
+        typer.Option(
+            "--run-config-search-max-instance-count",
+            metavar="NUMBER",
+            show_default=False,
+            help="Most instances that are tried.",
+        ),
     ] = None,
     run_config_search_max_model_batch_size: Annotated[
-        int | None, typer.Option("--run-config-search-max-model-batch-size", show_default=False)
+        int | None,
+        typer.Option(
+            "--run-config-search-max-model-batch-size",
+            metavar="NUMBER",
+            show_default=False,
+            help="Largest batch that is tried.",
+        ),
     ] = None,
     latency_budget: Annotated[
-        int | None, typer.Option("--latency-budget", metavar="MS", show_default=False, help="Most p99 latency.")
+        int | None,
+        typer.Option(
+            "--latency-budget",
+            metavar="MS",
+            show_default=False,
+            help="Most latency at the 99th percentile, in milliseconds.",
+        ),
     ] = None,
     min_throughput: Annotated[
-        int | None, typer.Option("--min-throughput", metavar="RATE", show_default=False, help="Least throughput.")
+        int | None,
+        typer.Option(
+            "--min-throughput", metavar="RATE", show_default=False, help="Least throughput, in inferences per second."
+        ),
     ] = None,
     skip_summary_reports: Annotated[bool, typer.Option("--skip-summary-reports", help="Write no report.")] = False,
 ) -> int:

@@ -29,11 +29,15 @@ def plot_results(results: Results, across: str, up: str, path: str | os.PathLike
     front = results.pareto(across, up)
     if front:
         axes.plot(*_columns(front, across, up), color=COLOURS[2], linewidth=1, label="not beaten in both", zorder=1)
-    for outcome, label, colour in ((results.best, "best", COLOURS[1]), (results.present, "as it was", COLOURS[3])):
+    # Where they are one, the larger ring lies around the smaller one.
+    for outcome, label, colour, size in (
+        (results.best, "best", COLOURS[1], 90),
+        (results.present, "as it was", COLOURS[3], 220),
+    ):
         if outcome is not None and across in outcome.figures and up in outcome.figures:
             axes.scatter(
-                *_columns([outcome], across, up), s=90, facecolors="none", edgecolors=colour, linewidths=2, label=label,
-                zorder=3,
+                *_columns([outcome], across, up), s=size, facecolors="none", edgecolors=colour, linewidths=2,
+                label=label, zorder=3,
             )  # fmt: skip
     for limit in results.goal.limits:
         draw = {across: axes.axvline, up: axes.axhline}.get(limit.metric)
