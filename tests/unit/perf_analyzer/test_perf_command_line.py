@@ -247,6 +247,7 @@ def test_the_usage_lists_every_option(capsys: pytest.CaptureFixture[str]) -> Non
     text = capsys.readouterr().out
     assert text.strip() == usage().strip()
     assert [option.name for option in OPTIONS if option.shown not in text] == []
+    assert [line for line in text.splitlines() if len(line.expandtabs()) > 80] == []
 
 
 def test_a_wrong_command_line_is_followed_by_the_usage(capsys: pytest.CaptureFixture[str]) -> None:

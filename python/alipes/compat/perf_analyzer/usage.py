@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,10 @@ __all__ = ["USAGE", "usage"]
 
 USAGE: Final = "Usage: perf_analyzer [options]"
 _NUMERALS: Final = ("", "I", "II", "III", "IV")
+_WRAPPER: Final = textwrap.TextWrapper(
+    width=80 - 8, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+)
+"""For a terminal of 80 columns, of which the tab in front takes eight."""
 
 
 def usage() -> str:
@@ -34,4 +39,4 @@ def _lines() -> Iterator[str]:
 
 
 def _line(option: Option) -> str:
-    return f"\t{option.shown}: {option.about}"
+    return "\n".join(f"\t{line}" for line in _WRAPPER.wrap(f"{option.shown}: {option.about}"))
