@@ -36,6 +36,13 @@ class Advice:
     flows: Sequence[Flow]
     attempt: Attempt | None = None
 
+    def __str__(self) -> str:
+        """What `alipes advise` prints: of each model what limits it, what was seen, what to do and what that brings."""
+        if not self.findings:
+            return f"no model was asked in {self.seconds:g} s: look while there is traffic"
+        tried = [f"tried: {self.attempt}"] if self.attempt is not None else []
+        return "\n".join([line for finding in self.findings for line in finding.lines()] + tried)
+
     def to_pandas(self) -> Any:
         """One row for each model, as a `pandas.DataFrame`.
 

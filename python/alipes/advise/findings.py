@@ -77,6 +77,12 @@ class Finding:
     gain: str = ""
     change: Change | None = None
 
+    def lines(self) -> list[str]:
+        """For people: the model and its stage, then what was seen, what to do and what that would bring."""
+        change = f" ({self.change})" if self.change is not None else ""
+        lines = [f"{self.model}: {self.stage}", f"  seen:   {self.evidence}", f"  do:     {self.advice}{change}"]
+        return [*lines, f"  brings: {self.gain}"] if self.gain else lines
+
 
 def find(flow: Flow, around: Surroundings) -> Finding:
     """What limits a model by what happened to it."""

@@ -85,16 +85,7 @@ def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
 def _print(advice: Advice, *, try_change: bool) -> None:
     from alipes.cli.sentences import print_sentence
 
-    if not advice.findings:
-        print(f"no model was asked in {advice.seconds:g} s: look while there is traffic")
-    for finding in advice.findings:
-        print(f"{finding.model}: {finding.stage}")
-        change = f" ({finding.change})" if finding.change is not None else ""
-        print_sentence(f"  seen:   {finding.evidence}", indent=_INDENT)
-        print_sentence(f"  do:     {finding.advice}{change}", indent=_INDENT)
-        if finding.gain:
-            print_sentence(f"  brings: {finding.gain}", indent=_INDENT)
-    if advice.attempt is not None:
-        print_sentence(f"tried: {advice.attempt}")
-    elif try_change and advice.findings:
+    for line in str(advice).splitlines():
+        print_sentence(line, indent=_INDENT if line.startswith(" ") else "  ")
+    if try_change and advice.findings and advice.attempt is None:
         print("tried: nothing, since no advice is a change of the configuration")

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from alipes.loadtest.text import aligned
+
 __all__ = ["print_columns", "visible"]
 
 _COLOURS: Final = {"READY": "green", "UNAVAILABLE": "red", "LOADING": "yellow", "UNLOADING": "yellow"}
@@ -81,11 +83,4 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
 
 
 def _print_plain(names: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
-    lines = [list(names), *([visible(cell) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = [
-            cell.rjust(width) if name in right else cell.ljust(width)
-            for cell, width, name in zip(line, widths, names, strict=True)
-        ]
-        print("  ".join(cells).rstrip())
+    print("\n".join(aligned(names, [[visible(cell) for cell in row] for row in rows], right=right)))

@@ -58,6 +58,12 @@ class Comparison:
     threads: int = 1
     begun: datetime = field(default_factory=lambda: datetime.now(UTC))
 
+    def __str__(self) -> str:
+        """The table that `alipes loadtest --compare` prints, and what can be concluded."""
+        from alipes.loadtest.text import comparison_text
+
+        return comparison_text(self)
+
     @property
     def rounds(self) -> int:
         """How many there were."""

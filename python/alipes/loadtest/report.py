@@ -28,6 +28,12 @@ class Report:
     levels: Sequence[Level] = field(default_factory=list)
     begun: datetime = field(default_factory=lambda: datetime.now(UTC))
 
+    def __str__(self) -> str:
+        """The table that `alipes loadtest` prints, and what has to be known of it."""
+        from alipes.loadtest.text import report_text
+
+        return report_text(self)
+
     def rows(self) -> list[dict[str, Any]]:
         """The figures, one row for each level."""
         return [level.to_dict() for level in self.levels]

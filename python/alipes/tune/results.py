@@ -58,6 +58,10 @@ class Results:
     configs: Mapping[str, ModelConfig] = field(default_factory=dict)
     interrupted: bool = False
 
+    def __str__(self) -> str:
+        """The best point, and one sentence for each decision."""
+        return "\n".join([*([str(self.best.point)] if self.best is not None else []), *self.decisions()])
+
     @cached_property
     def ranked(self) -> Sequence[Outcome]:
         """All trials that are candidates, the best first."""

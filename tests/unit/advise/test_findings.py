@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from alipes.advise import Change, Flow
+from alipes.advise import Advice, Change, Finding, Flow
 from alipes.advise.estimate import ServiceTime, capacity, wait_ms
 from alipes.advise.findings import Surroundings, find
 from alipes.config.pbtxt import parse_pbtxt
@@ -121,3 +121,19 @@ def test_the_wait_is_erlangs() -> None:
     assert wait_ms(full, 1) == math.inf
     assert capacity(2, 4, 10) == 800
     assert capacity(1, 1, 0) == math.inf
+
+
+def test_advice_as_text_has_the_lines_of_each_finding() -> None:
+    change = Change("instances", 1, 2)
+    waiting = Finding("a", "queue", "waits", "have more instances", "twice as many", change)
+    idle = Finding("b", "client", "idles", "send more")
+    assert str(Advice("localhost:8000", 5.0, [waiting, idle], [])).splitlines() == [
+        "a: queue",
+        "  seen:   waits",
+        f"  do:     have more instances ({change})",
+        "  brings: twice as many",
+        "b: client",
+        "  seen:   idles",
+        "  do:     send more",
+    ]
+    assert str(Advice("localhost:8000", 5.0, [], [])) == "no model was asked in 5 s: look while there is traffic"

@@ -36,6 +36,13 @@ def test_a_difference_is_a_sentence_with_its_bounds() -> None:
     assert median.endswith("times as long as old")
 
 
+def test_a_comparison_as_text_is_its_table_and_the_conclusions() -> None:
+    seen = comparison(faster=1.5)
+    table, _, sentences = str(seen).partition("\n\n")
+    assert [line.split()[0] for line in table.splitlines()] == ["old", "rate", "p50", "p90", "p99", "p99.9"]
+    assert sentences.splitlines() == [f"{sentence}." for sentence in seen.conclusions()]
+
+
 def test_without_a_difference_none_is_claimed() -> None:
     seen = comparison()
     assert not seen.latency(50).differs

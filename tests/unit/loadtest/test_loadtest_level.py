@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from alipes.loadtest import Closed, Level, Window
-from support.load_windows import histogram, window
+from support.load_windows import histogram, report, window
 
 
 def level(*windows: Window, settled: bool = True) -> Level:
@@ -48,6 +48,14 @@ def test_what_a_reader_has_to_know_is_a_note(windows: list[Window], settled: boo
     notes = level(*windows, settled=settled).notes()
     assert len(notes) == 1
     assert note in notes[0]
+
+
+def test_a_report_as_text_is_its_table_and_its_notes() -> None:
+    lines = str(report()).splitlines()
+    assert lines[0].split()[:4] == ["load", "rate", "±", "p50"]
+    assert [line.split("  ")[0].strip() for line in lines[1:3]] == ["1 in flight", "8 in flight"]
+    assert lines[0].index("rate") + len("rate") == lines[1].index("/s") + len("/s") == lines[2].index("/s") + len("/s")
+    assert lines[3:] == ["8 in flight: 3 failed: </script> refused"]
 
 
 def test_figures_are_a_dictionary() -> None:

@@ -65,6 +65,12 @@ def test_each_decision_is_one_sentence() -> None:
     ]
 
 
+def test_results_as_text_are_the_best_point_and_the_decisions() -> None:
+    assert str(results()).splitlines() == ["instances 2, callers 8", *results().decisions()]
+    failed = results(trials=TRIALS[5:], present=None)
+    assert str(failed).splitlines() == failed.decisions()
+
+
 def test_a_gain_within_the_noise_is_named_so() -> None:
     found = results().decisions()[1]
     assert found.startswith("Instances: 2 rather than 4: throughput 700/s instead of 690/s (+1%, within the noise)")
