@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from alipes.tune.outcome import Outcome
     from alipes.tune.point import Point
     from alipes.tune.results import Rejected, Results
-    from alipes.tune.run import run
     from alipes.tune.search.base import Search
     from alipes.tune.space import Axis, Space
+    from alipes.tune.tuning import run
 
 __all__ = [
     "FIGURES", "KNOBS", "Axis", "Goal", "Limit", "Machine", "Objective", "Outcome", "Point", "Rank", "Rejected",
@@ -46,7 +46,7 @@ _HOMES = {
     "Results": "alipes.tune.results",
     "Search": "alipes.tune.search.base",
     "Space": "alipes.tune.space",
-    "run": "alipes.tune.run",
+    "run": "alipes.tune.tuning",
 }
 
 __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -44,10 +44,8 @@ def _limits(results: Results, best: Outcome) -> list[str]:
             f"{limit}, where it has {amount(limit.metric, best.figures[limit.metric])}" for limit in missed
         )
         return [f"No trial kept all limits; this one comes nearest. It misses: {seen}."]
-    if results.goal.limits:
-        held_ones = " and ".join(
-            f"{one} ({amount(one.metric, best.figures[one.metric])})" for one in results.goal.limits
-        )
+    if limits := results.goal.limits_for(best.figures):
+        held_ones = " and ".join(f"{one} ({amount(one.metric, best.figures[one.metric])})" for one in limits)
         return [f"It keeps {held_ones}."]
     return []
 

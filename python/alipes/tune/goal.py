@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Self
 
@@ -141,10 +141,10 @@ class Limit:
                 raise
         raise ConfigError(f"'{text}' is no limit: expected p99_ms<=20 or rate>=1000", key=text)
 
-    def excess(self, value: float) -> float:
-        """By how much a value misses the limit, as the logarithm of the ratio; 0 where it keeps it."""
+    def margin(self, value: float) -> float:
+        """By how much a value keeps the limit, as the logarithm of the ratio; below 0 where it misses it."""
         ratio = math.log(max(value, 1e-12) / self.bound)
-        return max(0.0, ratio if self.kind == "at most" else -ratio)
+        return -ratio if self.kind == "at most" else ratio
 
     def __str__(self) -> str:
         """For people."""
@@ -159,13 +159,16 @@ class Rank(NamedTuple):
     Attributes:
         compliance: 0 where all limits are kept, and below 0 by how far they are missed; `-inf` for a failed trial.
         score: The sum of the objectives.
+        margin: By how far the limit that is nearest to being missed is kept, as the logarithm of the ratio; the
+            compliance where one is missed, 0 where there is none. A search learns from it how near a limit is.
     """
 
     compliance: float
     score: float
+    margin: float = 0.0
 
 
-FAILED: Final = Rank(-math.inf, -math.inf)
+FAILED: Final = Rank(-math.inf, -math.inf, -math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +180,25 @@ class Goal:
         limits: What has to be kept, all of it.
         server_hour_price: What a server costs for an hour, in any currency.
         demand: Inferences per second that have to be served, for `cost_per_hour`: by as many servers as it takes.
+        alternatives: Groups of limits, of which one has to be kept whole, besides `limits`; none by default.
     """
 
     objectives: tuple[Objective, ...] = field(default_factory=lambda: (Objective("rate"),))
     limits: tuple[Limit, ...] = ()
     server_hour_price: float | None = None
     demand: float | None = None
+    alternatives: tuple[tuple[Limit, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Checks that costs can be counted.
 
         Raises:
-            ConfigError: If there is no objective, or a cost lacks its price or its demand.
+            ConfigError: If there is no objective, an alternative has no limit, or a cost lacks its price or its demand.
         """
         if not self.objectives:
             raise ConfigError("there is no objective: name a figure that should be large or small", key="objectives")
+        if not all(self.alternatives):
+            raise ConfigError("an alternative has no limit, so that anything keeps it: name one", key="alternatives")
         for value, name in ((self.server_hour_price, "server_hour_price"), (self.demand, "demand")):
             if value is not None and not 0 < value < math.inf:
                 raise ConfigError(f"{name} is {value}: expected a number above 0", key=name)
@@ -210,7 +217,8 @@ class Goal:
     @property
     def metrics(self) -> list[str]:
         """The figures that count, each once."""
-        return list(dict.fromkeys([*(one.metric for one in self.objectives), *(one.metric for one in self.limits)]))
+        limits = [*self.limits, *(limit for group in self.alternatives for limit in group)]
+        return list(dict.fromkeys([*(one.metric for one in self.objectives), *(one.metric for one in limits)]))
 
     def costs(self, rate: float) -> dict[str, float]:
         """What a throughput costs."""
@@ -225,10 +233,29 @@ class Goal:
         """How good figures are; a figure that is missing or is no number fails."""
         if any(not math.isfinite(figures.get(metric, math.nan)) for metric in self.metrics):
             return FAILED
-        excess = sum(limit.excess(figures[limit.metric]) for limit in self.limits)
         score = sum(objective.score(figures[objective.metric]) for objective in self.objectives)
-        return Rank(-excess, score)
+        margin = _margin(self.limits_for(figures), figures)
+        return Rank(min(margin, 0.0), score, margin)
+
+    def limits_for(self, figures: Mapping[str, float]) -> tuple[Limit, ...]:
+        """The limits that count for figures: all of `limits`, and the alternative that they come nearest to."""
+        if not self.alternatives:
+            return self.limits
+        groups = [(*self.limits, *group) for group in self.alternatives]
+        return max(groups, key=lambda group: _margin(group, figures))
 
     def missed(self, figures: Mapping[str, float]) -> list[Limit]:
-        """The limits that figures do not keep."""
-        return [limit for limit in self.limits if limit.excess(figures.get(limit.metric, math.nan)) > 0]
+        """The limits that figures do not keep, of those that count for them."""
+        return [limit for limit in self.limits_for(figures) if limit.margin(figures.get(limit.metric, math.nan)) < 0]
+
+    def limits_text(self) -> str:
+        """All limits for people; empty where there are none."""
+        groups = [" and ".join(map(str, group)) for group in self.alternatives]
+        return ", ".join([*map(str, self.limits), *(["either " + ", or ".join(groups)] if groups else [])])
+
+
+def _margin(limits: Sequence[Limit], figures: Mapping[str, float]) -> float:
+    """By how far the limit nearest to being missed is kept; where some are missed, all that they miss, below 0."""
+    margins = [limit.margin(figures.get(limit.metric, math.nan)) for limit in limits]
+    missed = sum(margin for margin in margins if margin < 0)
+    return missed if missed < 0 else min(margins, default=0.0)

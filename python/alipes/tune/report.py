@@ -55,7 +55,7 @@ def _about(results: Results) -> str:
         f"{'large' if figure_of(one.metric).more_is_better else 'small'} {figure_of(one.metric).label}"
         for one in results.goal.objectives
     )
-    limits = "".join(f", {limit}" for limit in results.goal.limits)
+    limits = f", {text}" if (text := results.goal.limits_text()) else ""
     state = " The search was interrupted." if results.interrupted else ""
     return (
         f"{len(results.outcomes):,} of {results.space.size:,} points were tried, {len(results.rejected):,} left "

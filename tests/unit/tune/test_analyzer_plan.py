@@ -73,6 +73,28 @@ def test_goals_of_a_model_go_before_those_of_all() -> None:
     assert read_plan(None, BASE).models[0].goal.objectives == (Objective("rate", 10),)
 
 
+def test_a_list_of_constraints_has_alternatives() -> None:
+    choices = [{"perf_latency_p99": {"max": 9}}, {"perf_latency_p99": {"max": 30}, "perf_throughput": {"min": 500}}]
+    goal = read_plan(None, {**BASE, "constraints": choices}).models[0].goal
+    assert goal.limits == ()
+    assert goal.alternatives == (
+        (Limit.parse("p99_ms<=9"),),
+        (Limit.parse("p99_ms<=30"), Limit.parse("rate>=500")),
+    )
+    with_budget = read_plan(None, {**BASE, "constraints": choices, "latency_budget": 20}).models[0].goal
+    assert with_budget.alternatives == (
+        (Limit.parse("p99_ms<=20"),),
+        (Limit.parse("p99_ms<=20"), Limit.parse("rate>=500")),
+    )
+    alone = read_plan(None, {**BASE, "constraints": choices[:1]}).models[0].goal
+    assert (alone.limits, alone.alternatives) == ((Limit.parse("p99_ms<=9"),), ())
+
+
+def test_models_have_weights() -> None:
+    models = {"a": {"weighting": 3}, "b": None, "c": {"weighting": 0}}
+    assert [one.weight for one in read_plan(None, {**BASE, "profile_models": models}).models] == [3, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("parameters", "values"),
     [
@@ -145,6 +167,13 @@ def test_what_does_nothing_here_is_named() -> None:
         ({"objectives": {"gpu_utilization": 1}}, "metric 'gpu_utilization' is not measured"),
         ({"objectives": 3}, "has metrics"),
         ({"constraints": {"perf_latency_p99": 3}}, "has min or max"),
+        ({"constraints": {"perf_latency_p99": {"max": "9"}}}, "has a number for each bound"),
+        ({"constraints": "p99"}, "has bounds by metric, or a list"),
+        ({"constraints": [{"perf_latency_p99": {"max": 3}}, {}]}, "has bounds by metric, or a list"),
+        ({"constraints": [{"perf_latency_p99": {"max": 3}}] * 101}, "has 100 alternatives at most"),
+        ({"profile_models": {"m": {"weighting": -1}}}, "is a whole number above 0"),
+        ({"profile_models": {"m": {"weighting": 1.5}}}, "is a whole number above 0"),
+        ({"weighting": 2}, "it belongs to a model"),
         ({"num_configs_per_model": "x"}, "is a whole number"),
         ({"triton_server_flags": 3}, "has values by name"),
         ({"profile_models": {"m": {"model_config_parameters": 3}}}, "has no fields"),

@@ -56,6 +56,7 @@ def test_a_demand_takes_whole_servers() -> None:
         (lambda: Goal((Objective("cost"),)), "price of a server-hour"),
         (lambda: Goal((Objective("cost_per_hour"),), server_hour_price=1), "needs the demand"),
         (lambda: Goal(()), "no objective"),
+        (lambda: Goal(alternatives=((),)), "an alternative has no limit"),
         (lambda: Objective("speed"), "no figure 'speed'"),
         (lambda: Objective("rate", 0), "above 0"),
         (lambda: Goal(server_hour_price=-1), "above 0"),
@@ -64,3 +65,42 @@ def test_a_demand_takes_whole_servers() -> None:
 def test_a_goal_that_cannot_be_counted_is_refused(make: object, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         make()  # type: ignore[operator]
+
+
+EITHER = Goal(
+    limits=(Limit.parse("memory_mb<=100"),),
+    alternatives=((Limit.parse("p99_ms<=10"),), (Limit.parse("p99_ms<=30"), Limit.parse("rate>=500"))),
+)
+
+
+@pytest.mark.parametrize(
+    ("rate", "p99_ms", "memory_mb", "missed"),
+    [
+        (100, 9, 50, []),
+        (600, 25, 50, []),
+        (600, 9, 120, ["memory_mb<=100"]),
+        (600, 40, 50, ["p99_ms<=30"]),
+        (450, 20, 50, ["rate>=500"]),
+        (10, 12, 50, ["p99_ms<=10"]),
+    ],
+)
+def test_of_alternatives_one_has_to_be_kept(rate: float, p99_ms: float, memory_mb: float, missed: list[str]) -> None:
+    """Where none is, the nearest one counts."""
+    figures = {"rate": rate, "p99_ms": p99_ms, "memory_mb": memory_mb}
+    assert EITHER.missed(figures) == [Limit.parse(text) for text in missed]
+    assert (EITHER.rank(figures).compliance == 0) == (not missed)
+
+
+def test_alternatives_are_named_for_people() -> None:
+    assert EITHER.limits_text() == (
+        "memory at most 100 MB, either 99th percentile of the latency at most 10 ms, or 99th percentile of the "
+        "latency at most 30 ms and throughput at least 500/s"
+    )
+    assert Goal().limits_text() == ""
+
+
+def test_the_margin_says_how_near_a_limit_is() -> None:
+    goal = Goal(limits=(Limit.parse("p99_ms<=20"), Limit.parse("rate>=100")))
+    near, far, over = (goal.rank({"rate": 400, "p99_ms": p99_ms}) for p99_ms in (19, 5, 40))
+    assert 0 < near.margin < far.margin == pytest.approx(math.log(4))
+    assert over.margin == over.compliance == pytest.approx(-math.log(2))

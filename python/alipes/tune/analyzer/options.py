@@ -54,9 +54,10 @@ OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
         "ignored",
         "early_exit_enable max_percentage_of_search_space min_percentage_of_search_space num_top_model_configs "
         "optuna_early_exit_threshold optuna_min_trials run_config_search_max_binary_search_steps plots "
-        "skip_detailed_reports use_concurrency_formula weighting",
+        "skip_detailed_reports use_concurrency_formula",
         "the search and the report are alipes' own",
     ),
+    **_table("refused", "weighting", "it belongs to a model, among the options of that in profile_models"),
     **_table("refused", "genai_perf_flags", "there are no language models of that interface"),
 }
 """Every option of its command `profile`, with what becomes of it, and why; `model_type`, `triton_launch_mode` and

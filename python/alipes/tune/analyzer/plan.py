@@ -18,6 +18,7 @@ from alipes.tune.knobs import CALLERS, RATE, ROWS, Value
 __all__ = ["ModelPlan", "Plan", "read_plan"]
 
 _MAX_FILE_BYTES: Final = 1 << 20
+_MAX_ALTERNATIVES: Final = 100
 _MODES: Final = ("brute", "quick", "optuna")
 _MODEL_OPTIONS: Final = {
     "parameters": True,
@@ -25,7 +26,7 @@ _MODEL_OPTIONS: Final = {
     "constraints": True,
     "model_config_parameters": True,
     "cpu_only": False,
-    "weighting": False,
+    "weighting": True,
     "perf_analyzer_flags": False,
     "genai_perf_flags": False,
     "triton_server_flags": False,
@@ -44,11 +45,13 @@ class ModelPlan:
         name: Its name.
         ranges: Values by knob.
         goal: What is wanted of it.
+        weight: How much it counts beside others that get requests at the same time.
     """
 
     name: str
     ranges: Mapping[str, Sequence[Value]]
     goal: Goal
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,11 @@ class _Reader:
         self._notices_of_models += [
             f"option '{option}' of '{name}' is ignored" for option in spec if not _MODEL_OPTIONS[option]
         ]
-        return ModelPlan(name, {**self._config_ranges(name, spec), **self._load_ranges(spec)}, self._goal(spec))
+        ranges = {**self._config_ranges(name, spec), **self._load_ranges(spec)}
+        weight = spec.get("weighting") or 1  # its own parser takes 0 for not given
+        if not isinstance(weight, int) or isinstance(weight, bool) or weight < 0:
+            raise self._wrong("weighting", "is a whole number above 0", weight)
+        return ModelPlan(name, ranges, self._goal(spec), float(weight))
 
     def _config_ranges(self, name: str, spec: Mapping[str, Any]) -> dict[str, Sequence[Value]]:
         """The lists of the file; without any, and unless that is disabled, the ranges of its automatic search."""
@@ -281,17 +288,29 @@ class _Reader:
         if not isinstance(weights, dict):
             raise self._wrong("objectives", "has metrics, or weights by metric", wanted)
         objectives = tuple(Objective(self._figure(name), float(weight)) for name, weight in weights.items())
-        limits = dict(spec.get("constraints") or self._document.get("constraints") or {})
-        if self._document.get("latency_budget") is not None:
-            limits["perf_latency_p99"] = {"max": self._document["latency_budget"]}
-        if self._document.get("min_throughput") is not None:
-            limits["perf_throughput"] = {"min": self._document["min_throughput"]}
-        return Goal(objectives, tuple(self._limit(name, bounds) for name, bounds in limits.items()))
+        groups = self._constraints(spec.get("constraints") or self._document.get("constraints") or {})
+        return Goal(objectives, groups[0]) if len(groups) == 1 else Goal(objectives, alternatives=tuple(groups))
+
+    def _constraints(self, wanted: Any) -> list[tuple[Limit, ...]]:
+        """Bounds by metric, all of which have to be kept; or a list of such, one of which has to be kept whole."""
+        groups = wanted if isinstance(wanted, list) else [wanted]
+        if not groups or not all(isinstance(group, dict) and (group or groups == [wanted]) for group in groups):
+            raise self._wrong("constraints", "has bounds by metric, or a list of such", wanted)
+        if len(groups) > _MAX_ALTERNATIVES:
+            raise self._wrong("constraints", f"has {_MAX_ALTERNATIVES} alternatives at most", f"{len(groups)}")
+        short = {
+            "perf_latency_p99": ("max", self._document.get("latency_budget")),
+            "perf_throughput": ("min", self._document.get("min_throughput")),
+        }
+        always = {metric: {kind: bound} for metric, (kind, bound) in short.items() if bound is not None}
+        return [tuple(self._limit(name, bounds) for name, bounds in {**group, **always}.items()) for group in groups]
 
     def _limit(self, name: str, bounds: Any) -> Limit:
         if not isinstance(bounds, dict) or len(bounds) != 1 or not bounds.keys() <= {"min", "max"}:
             raise self._wrong("constraints", "has min or max by metric", {name: bounds})
         ((kind, bound),) = bounds.items()
+        if not isinstance(bound, int | float) or isinstance(bound, bool):
+            raise self._wrong("constraints", "has a number for each bound", {name: bounds})
         return Limit(self._figure(name), float(bound), "at least" if kind == "min" else "at most")
 
     def _figure(self, metric: str) -> str:

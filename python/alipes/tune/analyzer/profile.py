@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from alipes.config.pbtxt import to_pbtxt
 from alipes.config.schema import ModelConfig
@@ -18,14 +21,19 @@ from alipes.tune.analyzer.tables import (
     variant_key,
     write_table,
 )
-from alipes.tune.goal import Goal
+from alipes.tune.goal import Goal, Limit, Objective
 from alipes.tune.models import TunedModel, read_models
 from alipes.tune.outcome import Outcome
 from alipes.tune.results import Rejected, Results
-from alipes.tune.run import run
+from alipes.tune.tuning import run
 from alipes.tune.variant import changed
 
-__all__ = ["profile"]
+__all__ = ["goal_of", "profile"]
+
+_OF_SERVER: Final = frozenset({"memory_mb", "cores"})
+"""Figures that all models share."""
+_MAX_COMBINED: Final = 1000
+"""Ways to keep the constraints of several models."""
 
 
 def profile(
@@ -91,7 +99,7 @@ def _search(
         plan.repository,
         [ModelRequests(name) for name in names],
         ranges=ranges,
-        goal=_goal(group),
+        goal=goal_of(group),
         search=plan.search,  # type: ignore[arg-type]  # one of three, as was checked
         trials=plan.trials,
         measuring=measuring,
@@ -103,15 +111,43 @@ def _search(
     )
 
 
-def _goal(group: Sequence[ModelPlan]) -> Goal:
-    """That of one model; of several, the limits of each with its name in front."""
-    first = group[0].goal
+def goal_of(group: Sequence[ModelPlan]) -> Goal:
+    """That of one model. Of several each keeps its own limits, and its objectives count as much as its weight says."""
     if len(group) == 1:
-        return first
-    limits = [
-        type(limit)(f"{one.name}.{limit.metric}", limit.bound, limit.kind) for one in group for limit in one.goal.limits
+        return group[0].goal
+    weights: dict[str, float] = {}
+    for one in group:
+        total = sum(objective.weight for objective in one.goal.objectives)
+        for objective in one.goal.objectives:
+            metric = _of_model(one.name, objective.metric)
+            weights[metric] = weights.get(metric, 0.0) + one.weight * objective.weight / total
+    objectives = tuple(Objective(metric, weight) for metric, weight in weights.items())
+    common = tuple(limit for one in group for limit in _limits(one.name, one.goal.limits))
+    choices = [
+        [_limits(one.name, limits) for limits in one.goal.alternatives] for one in group if one.goal.alternatives
     ]
-    return Goal(first.objectives, tuple(limits))
+    _check_choices(choices)
+    combined = (tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.product(*choices))
+    return Goal(objectives, tuple(dict.fromkeys(common)), alternatives=tuple(combined) if choices else ())
+
+
+def _check_choices(choices: Sequence[Sequence[object]]) -> None:
+    count = math.prod(map(len, choices))
+    if count > _MAX_COMBINED:
+        raise ConfigError(
+            f"the constraints of all models together have {count:,} alternatives, the limit is {_MAX_COMBINED:,}",
+            key="constraints",
+            hint="leave out alternatives, or search the models one after the other",
+        )
+
+
+def _limits(model: str, limits: Sequence[Limit]) -> tuple[Limit, ...]:
+    return tuple(Limit(_of_model(model, limit.metric), limit.bound, limit.kind) for limit in limits)
+
+
+def _of_model(model: str, metric: str) -> str:
+    """A figure of one model; the server's process has its own."""
+    return metric if metric in _OF_SERVER else f"{model}.{metric}"
 
 
 def _variants(results: Results, models: Mapping[str, TunedModel]) -> Variants:
