@@ -19,8 +19,9 @@ from alipes.tune.trials import Trials
 
 __all__ = ["Course"]
 
-_FINALISTS: Final = 3
-"""So many of the best are tried once more: the best of many noisy figures is partly luck."""
+_CONFIRMED: Final = 3
+"""So many trials whoever leads has to have: the best of many noisy figures is partly luck. Where the mean falls behind,
+another one leads."""
 
 
 @dataclass
@@ -45,11 +46,38 @@ class Course:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def follow(self, search: Search, most: int) -> None:
-        """Tries what a search proposes, until it has nothing more or there were enough trials."""
-        while self._count < most and (point := search.propose()) is not None:
-            outcome = self.try_point(point)
-            search.learn(point, FAILED if outcome is None or outcome.failure else self.goal.rank(outcome.figures))
+    def follow(self, search: Search, most: int) -> bool:
+        """Tries what a search proposes, until it has nothing more or there were enough trials.
+
+        A point that it proposes once more is tried once more.
+
+        Returns:
+            Whether it may have something more.
+        """
+        while self._count < most:
+            if (point := search.propose()) is None:
+                return False
+            self._teach(search, point, self.try_point(point, again=point in self._seen))
+        return True
+
+    def confirm(self, search: Search, most: int) -> None:
+        """Tries whoever leads again, until one leads by the mean of several trials; then the search goes on.
+
+        Args:
+            search: Learns from these trials too, and proposes the points of what is left over.
+            most: Most trials, those before included.
+        """
+        goes_on = True
+        while self._count < most and (leader := self.best()) is not None:
+            if leader.repeats < _CONFIRMED:
+                self._teach(search, leader.point, self.try_point(leader.point, again=True))
+            elif goes_on and most - self._count >= _CONFIRMED:
+                goes_on = self.follow(search, self._count + 1)
+            else:
+                return
+
+    def _teach(self, search: Search, point: Point, outcome: Outcome | None) -> None:
+        search.learn(point, FAILED if outcome is None or outcome.failure else self.goal.rank(outcome.figures))
 
     def try_point(self, point: Point, *, again: bool = False) -> Outcome | None:
         """Tries a point, unless its outcome is known; `None` where it is impossible."""
@@ -63,17 +91,9 @@ class Course:
             priced = replace(made, figures={**made.figures, **self.goal.costs(made.figures.get("rate", math.nan))})
             self.history.add(priced)
             self.each(priced)
-        self._count += point not in self._seen
+        self._count += again or point not in self._seen
         self._seen[point] = None
         return self._known(point)
-
-    def repeat_best(self, most: int) -> None:
-        """Tries the best once more, where there were enough points to be lucky with."""
-        if most <= 1:
-            return
-        for outcome in self._ranked()[:_FINALISTS]:
-            if outcome.repeats == 1:
-                self.try_point(outcome.point, again=True)
 
     def best(self) -> Outcome | None:
         """The best so far."""

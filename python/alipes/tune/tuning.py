@@ -43,9 +43,14 @@ SearchName: TypeAlias = Literal["quick", "brute", "optuna"]
 _SMALL: Final = 12
 """A space with no more points is searched whole."""
 _SHARE: Final = 3
-"""A quick search may try a third of the points,"""
+"""A quick search may make a third of the trials that all points would take,"""
 _MOST: Final = 60
 """and no more than these."""
+_SPARE: Final = 5
+"""One of so many trials confirms what was found."""
+_LEAST_SPARE: Final = 3
+_BEYOND: Final = 8
+"""Where every point is tried, so many trials at least may confirm what was found."""
 _MEMORY_SHARE: Final = 0.9
 """Share of the machine's memory that a server may hold."""
 
@@ -79,9 +84,11 @@ def run(  # noqa: PLR0913  # what a search is, by name
         ranges: What may be chosen: values by knob for the first model, or by model and knob, for models of ensembles
             too. Without it, what is usual for the models and this machine.
         goal: What is wanted: throughput by default.
-        search: How points are proposed: `quick` climbs, `brute` tries all, `optuna` needs the extra `tune`; or a
-            function that makes an `alipes.tune.Search`.
-        trials: Most trials; by default all for `brute` and for up to 12 points, else a third of them and at most 60.
+        search: How points are proposed: `quick` learns from each trial which one is next, `brute` tries all, `optuna`
+            needs the extra `tune`; or a function that makes an `alipes.tune.Search`.
+        trials: Most trials, those that confirm what was found and the one of the present configuration included; by
+            default a third of the points and at most 60. `brute`, and any search of up to 12 points, tries all points
+            once, and confirms after that.
         measuring: How each point is measured.
         protocol: Over which.
         history: A file of trials: those of it are not repeated, new ones are added.
@@ -150,12 +157,12 @@ def _search(  # noqa: PLR0913, PLR0917  # the parts of a search
 ) -> Results:
     begin = _begin(space, present)
     searching = way(space, begin)
-    most = _most(trials, space, brute=isinstance(searching, Brute))
+    exploring, most = _shares(_most(trials, space, brute=isinstance(searching, Brute)), space, searching)
     before(space.size, min(most, space.size))
     compared: Outcome | None = None
     with course.interruptible():
-        course.follow(searching, most)
-        course.repeat_best(most)
+        course.follow(searching, exploring)
+        course.confirm(searching, most)
         best = course.best()
         if best is not None:
             compared = course.try_point(_under_load_of(best.point, begin))
@@ -229,6 +236,15 @@ def _most(trials: int | None, space: Space, *, brute: bool) -> int:
     if trials is not None or brute or space.size <= _SMALL:
         return trials or space.size
     return min(max(math.ceil(space.size / _SHARE), _SMALL), _MOST)
+
+
+def _shares(most: int, space: Space, search: Search) -> tuple[int, int]:
+    """Trials until the exploring ends, and until the confirming ends."""
+    if isinstance(search, Brute) or most >= space.size:
+        return most, most + max(_BEYOND, most // _SPARE) if most > 1 else most
+    spare = min(max(_LEAST_SPARE, most // _SPARE), most // 3)
+    compared = 1 if spare else 0
+    return most - spare - compared, most - compared
 
 
 def _configs(models: Mapping[str, TunedModel], point: Point) -> dict[str, ModelConfig]:

@@ -1,31 +1,39 @@
-"""Climbing: from the best point to better ones near by, with steps that become smaller, from several beginnings."""
+"""Learning: each trial tells which of the other points is likely to be the best."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from alipes.tune.goal import FAILED, Rank
 from alipes.tune.point import Point
+from alipes.tune.search.places import Place, Places
+from alipes.tune.search.surface import Array, Belief, Surface
 from alipes.tune.space import Space
 
 __all__ = ["Quick"]
 
-Place: TypeAlias = tuple[int, ...]
-
-_CANDIDATES: Final = 256
-"""Places among which the farthest from all known ones is looked for."""
+_NEAR_BEST: Final = 3
+"""In a large space the neighbours of so many of the best places are looked at."""
+_MOST_TRIALS: Final = 3
+"""A point that promises something is proposed so often, since a single trial may have been unlucky."""
+_FAILURE_REACH: Final = 0.25
+"""Over which share of an axis a failed trial makes others likely to fail."""
+_LEAST_GAIN: Final = 1e-4
+"""Where no place promises so much, in nats, the next one is that which is best if all goes well:"""
+_HOPE: Final = 3.0
+"""so many standard deviations better than expected."""
 
 
 class Quick:
     """Finds good points with few trials.
 
-    A climb looks at both neighbours on each axis, goes to the best of them, and halves the steps where none is better.
-    At steps of one it looks along pairs of axes too, since batch and load often pay only together. Where a climb ends,
-    the next one begins far from everything that is known.
+    The first trials are far from each other. From then on two surfaces are fitted to what was seen: the score, and the
+    margin of the limits. Next is the point with the greatest gain on average: by how much it is better than the best,
+    times the chance that it keeps all limits and does not fail. As long as no point keeps all limits, the gain is that
+    of the margin. So a point that misses a limit by little teaches where the limit lies, and is no dead end.
     """
 
     def __init__(self, space: Space, begin: Point | None = None, seed: int = 0) -> None:
@@ -34,89 +42,76 @@ class Quick:
         Args:
             space: Where to search.
             begin: Where to begin.
-            seed: For the choice among equal places.
+            seed: For what is drawn.
         """
         self._space = space
-        self._random = np.random.default_rng(seed)
+        self._places = Places(space, seed)
         self._known: dict[Place, Rank] = {}
-        self._places = self._walk(space.places(begin) if begin is not None else None)
+        self._trials: dict[Place, int] = {}
+        self._score, self._margin = Surface(self._places.width), Surface(self._places.width)
+        self._walk = self._proposals(space.places(begin) if begin is not None else None)
 
     def propose(self) -> Point | None:
-        """The next place of the walk."""
-        place = next(self._places, None)
+        """The next point; a known one where its trial may have been unlucky."""
+        place = next(self._walk, None)
         return None if place is None else self._space.at(place)
 
     def learn(self, point: Point, rank: Rank) -> None:
-        """Takes how good a point was."""
-        self._known[self._space.places(point)] = rank
+        """Takes how good a point was, by all its trials."""
+        place = self._space.places(point)
+        self._known[place] = rank
+        self._trials[place] = self._trials.get(place, 0) + 1
 
-    def _walk(self, begin: Place | None) -> Iterator[Place]:
-        middle = tuple(size // 2 for size in self._space.shape)
-        for place in (begin, middle):
-            if place is not None:
-                yield from self._try(place)
-        while True:
-            yield from self._climb(self._best())
-            if len(self._known) >= self._space.size:
-                return
-            yield from self._try(self._farthest())
-
-    def _try(self, place: Place) -> Iterator[Place]:
-        if place not in self._known:
-            self._known[place] = FAILED
-            yield place
-
-    def _best(self) -> Place:
-        return max(self._known, key=lambda place: self._known[place])
-
-    def _climb(self, place: Place) -> Iterator[Place]:
-        steps = [max(1, size // 3) for size in self._space.shape]
-        while True:
-            for neighbour in self._around(place, steps):
-                yield from self._try(neighbour)
-            better = self._best()
-            if self._known[better] > self._known[place]:
-                place = better
-            elif max(steps) > 1:
-                steps = [max(1, step // 2) for step in steps]
+    def _proposals(self, begin: Place | None) -> Iterator[Place]:
+        if begin is not None:
+            yield begin
+        if self._places.middle not in self._known:
+            yield self._places.middle
+        while len(self._known) < self._space.size:
+            seen = [place for place, rank in self._known.items() if rank > FAILED]
+            best = sorted(seen, key=self._known.__getitem__, reverse=True)[:_NEAR_BEST]
+            candidates = self._places.unknown(self._known, best)
+            if len(seen) <= 2 * len(self._space.axes):
+                yield self._places.farthest(candidates, list(self._known))
             else:
-                for neighbour in self._diagonals(place):
-                    yield from self._try(neighbour)
-                    if self._known[neighbour] > self._known[place]:
-                        break
-                if self._best() == place:
-                    return
-                place = self._best()
+                yield self._promising(candidates, seen)
 
-    def _around(self, place: Place, steps: Sequence[int]) -> Iterator[Place]:
-        for axis, step in enumerate(steps):
-            for change in (step, -step):
-                neighbour = self._moved(place, {axis: change})
-                if neighbour != place:
-                    yield neighbour
+    def _promising(self, candidates: Sequence[Place], seen: Sequence[Place]) -> Place:
+        """The candidate or known place with the greatest gain."""
+        score, margin = self._beliefs(candidates, seen)
+        unknown, known = slice(None, len(candidates)), slice(len(candidates), None)
+        keeps = margin.above_zero()
+        held = keeps[known] >= 0.5
+        gain: Array
+        if held.any():
+            gain = score.gain(float(score.mean[known][held].max())) * keeps
+            hope: Array = np.where(margin.best_case(_HOPE) > 0, score.best_case(_HOPE), -np.inf)
+        else:
+            gain = margin.gain(float(margin.mean[known].max()))
+            hope = margin.best_case(_HOPE)
+        gain[unknown] *= 1 - self._failing(candidates)
+        gain[known] *= np.array([self._trials[place] < _MOST_TRIALS for place in seen])
+        if gain.max() < _LEAST_GAIN:
+            return candidates[int(np.argmax(hope[unknown]))]
+        return [*candidates, *seen][int(np.argmax(gain))]
 
-    def _diagonals(self, place: Place) -> Iterator[Place]:
-        axes = [axis for axis, size in enumerate(self._space.shape) if size > 1]
-        for first, second in itertools.combinations(axes, 2):
-            for one, other in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
-                neighbour = self._moved(place, {first: one, second: other})
-                if neighbour != place:
-                    yield neighbour
+    def _beliefs(self, candidates: Sequence[Place], seen: Sequence[Place]) -> tuple[Belief, Belief]:
+        """Score and margin, at the candidates and behind them at the known places."""
+        places, asked = self._places.vectors(seen), self._places.vectors(candidates)
+        trials = np.array([self._trials[place] for place in seen], float)
+        scores = np.array([self._known[place].score for place in seen])
+        margins = np.array([self._known[place].margin for place in seen])
+        score = self._score.believe(places, scores, asked, trials)
+        if not margins.any():  # there is no limit
+            return score, Belief(np.ones(len(score.mean)), np.full(len(score.mean), 1e-6))
+        return score, self._margin.believe(places, margins, asked, trials)
 
-    def _moved(self, place: Place, changes: dict[int, int]) -> Place:
-        moved = list(place)
-        for axis, change in changes.items():
-            moved[axis] = min(max(moved[axis] + change, 0), self._space.shape[axis] - 1)
-        return tuple(moved)
-
-    def _farthest(self) -> Place:
-        """Of some unknown places that which is farthest from the nearest known one; distances in shares of the axes."""
-        scale = np.maximum(np.array(self._space.shape) - 1, 1)
-        known = np.array(list(self._known)) / scale
-        drawn = self._random.integers(0, self._space.shape, (_CANDIDATES, len(scale)))
-        fresh = [place for place in map(tuple, drawn.tolist()) if place not in self._known]
-        if not fresh:
-            every = itertools.product(*map(range, self._space.shape))
-            return next(place for place in every if place not in self._known)
-        distances = [np.abs(known - np.array(place) / scale).sum(1).min() for place in fresh]
-        return fresh[int(np.argmax(distances))]
+    def _failing(self, candidates: Sequence[Place]) -> Array:
+        """The probability that a trial fails, by those near by."""
+        failed = np.array([rank == FAILED for rank in self._known.values()], float)
+        if not failed.any():
+            return np.zeros(len(candidates))
+        asked, known = self._places.vectors(candidates), self._places.vectors(list(self._known))
+        near = np.exp(-0.5 * (((asked[:, None] - known[None]) / _FAILURE_REACH) ** 2).sum(2))
+        shares: Array = (near @ failed) / (near.sum(1) + 0.5)
+        return shares

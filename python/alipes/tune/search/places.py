@@ -1,0 +1,89 @@
+"""The places of a space: which are unknown, how far they are from each other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from alipes.tune.knobs import CONFIG
+from alipes.tune.search.surface import Array
+from alipes.tune.space import Axis, Space
+
+__all__ = ["Place", "Places"]
+
+Place: TypeAlias = tuple[int, ...]
+"""Where the values of a point stand on the axes."""
+
+_CANDIDATES: Final = 2048
+"""Of a larger space so many places drawn at random are looked at, and those near some good ones."""
+
+
+class Places:
+    """The places of a space, as vectors: each axis goes from 0 to 1."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        """Draws nothing yet.
+
+        Args:
+            space: The space.
+            seed: For what is drawn.
+        """
+        self._shape = space.shape
+        self._size = space.size
+        self._random = np.random.default_rng(seed)
+        self._coordinates = [_coordinates(axis) for axis in space.axes]
+
+    @property
+    def width(self) -> int:
+        """How many coordinates a vector has."""
+        return sum(table.shape[1] for table in self._coordinates)
+
+    @property
+    def middle(self) -> Place:
+        """The place in the middle of all axes."""
+        return tuple(size // 2 for size in self._shape)
+
+    def vectors(self, places: Sequence[Place]) -> Array:
+        """The coordinates of places, `[places, width]`."""
+        rows = [np.concatenate([table[at] for table, at in zip(self._coordinates, one, strict=True)]) for one in places]
+        return np.array(rows).reshape(len(places), self.width)
+
+    def unknown(self, known: Collection[Place], good: Sequence[Place]) -> list[Place]:
+        """Places that are not known: all of a small space; of a larger one some, and those near good ones."""
+        if self._size <= _CANDIDATES:
+            return [place for place in self._every() if place not in known]
+        rows = self._random.integers(0, self._shape, (_CANDIDATES, len(self._shape))).tolist()
+        drawn = {tuple(row) for row in rows} | {near for place in good for near in self._around(place)}
+        fresh = sorted(place for place in drawn if place not in known)
+        return fresh or [next(place for place in self._every() if place not in known)]
+
+    def farthest(self, candidates: Sequence[Place], known: Sequence[Place]) -> Place:
+        """The candidate that is farthest from the nearest known place."""
+        asked, there = self.vectors(candidates), self.vectors(known)
+        distances = np.abs(asked[:, None] - there[None]).sum(2).min(1)
+        equal = np.flatnonzero(distances >= distances.max() - 1e-9)
+        return candidates[int(self._random.choice(equal))]
+
+    def _every(self) -> Iterator[Place]:
+        return itertools.product(*map(range, self._shape))
+
+    def _around(self, place: Place) -> Iterator[Place]:
+        """Places that differ by one or two steps on an axis, or by one step on two."""
+        axes = range(len(place))
+        changes: list[dict[int, int]] = [{axis: step} for axis in axes for step in (-2, -1, 1, 2)]
+        changes += [{a: x, b: y} for a, b in itertools.combinations(axes, 2) for x in (-1, 1) for y in (-1, 1)]
+        for change in changes:
+            moved = tuple(at + change.get(axis, 0) for axis, at in enumerate(place))
+            if all(0 <= at < size for at, size in zip(moved, self._shape, strict=True)):
+                yield moved
+
+
+def _coordinates(axis: Axis) -> Array:
+    """One row for each value. Parts of a configuration have no order: each is as far from every other."""
+    count = len(axis.values)
+    if axis.knob == CONFIG:
+        return np.eye(count) / 2**0.5
+    return (np.arange(count) / max(count - 1, 1)).reshape(-1, 1)
