@@ -16,6 +16,7 @@ from alipes.cli.advise import advise
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
 from alipes.cli.detached import launch, status, stop
+from alipes.cli.grouped_help import GroupedCommand
 from alipes.cli.init import init
 from alipes.cli.link_names import link_names
 from alipes.cli.loadtest import HELP as LOADTEST_HELP
@@ -147,7 +148,7 @@ app.command(help=COMPLETION_HELP, short_help="Print the script that completes wo
 app.command(short_help="Write a first app, its test, and a request to try.")(init)
 app.command(short_help="Watch a model read handwritten digits.")(quickstart)
 app.command("explain", short_help="What waits for a model of a running server, and why.")(explain_model)
-app.command(help=LOADTEST_HELP, short_help="Measure how fast a server answers.")(loadtest)
+app.command(cls=GroupedCommand, help=LOADTEST_HELP, short_help="Measure how fast a server answers.")(loadtest)
 app.command(short_help="Link perf_analyzer and other names of Triton's to alipes.")(link_names)
 app.command(short_help="Watch what running servers do.")(monitor)
 app.command(help=ADVISE_HELP, short_help="Say what limits the models of a running server.")(advise)

@@ -86,9 +86,12 @@ class View:
         """The table, and what has to be known of it."""
         from alipes.cli.columns import print_columns
         from alipes.cli.sentences import print_sentence
-        from alipes.loadtest.cells import HEADINGS, SPARE, level_row
+        from alipes.loadtest.cells import HEADINGS, SPARE, STREAM_HEADINGS, level_rows, stream_rows
 
-        print_columns(HEADINGS, [level_row(level) for level in levels], right=HEADINGS[:-1], spare=SPARE)
+        rows = [row for level in levels for row in level_rows(level)]
+        print_columns(HEADINGS, rows, right=HEADINGS[:-1], spare=SPARE)
+        if streams := [row for level in levels for row in stream_rows(level)]:
+            print_columns(STREAM_HEADINGS, streams, right=STREAM_HEADINGS)
         for level in levels:
             for note in level.notes():
                 print_sentence(f"{level.pace}: {note}")

@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zipfile import BadZipFile
 
-from alipes.cli.connection import with_scheme
 from alipes.cli.failures import UsageFailed
-from alipes.cli.shapes import read_shape
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from alipes.loadtest import Candidate, Check
-    from alipes.loadtest.measure import Requests
+    from alipes.loadtest import Check
     from alipes.loadtest.pace import Pace
 
-__all__ = ["arrays", "candidate", "check_of", "paces_of", "requests_of"]
+__all__ = ["arrays", "check_of", "paces_of"]
 
 _NEEDED: Final = "give {} a file that np.savez wrote, with an array for each name"
-
-
-def candidate(word: str, model: str, address: str, requests: Callable[..., Requests], encrypted: bool) -> Candidate:
-    """An address, a version of the model, or a model.
-
-    Raises:
-        UsageFailed: If it is none of these.
-    """
-    from alipes.loadtest import Candidate
-
-    if ":" in word:
-        return Candidate(word, with_scheme(word, encrypted=encrypted), requests(model))
-    if model and word.isdecimal():
-        return Candidate(f"version {word}", address, requests(model, word))
-    if model:
-        raise UsageFailed(f"give --compare two addresses, or versions of {model}; leave MODEL out to compare models")
-    return Candidate(word, address, requests(word))
 
 
 def paces_of(
@@ -73,37 +53,6 @@ def _numbers(option: str, text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except (TypeError, ValueError) as error:
         raise UsageFailed(f"write {option} as numbers with commas between, or START:END:STEP, not {text!r}") from error
-
-
-def requests_of(  # noqa: PLR0913, PLR0917  # what the options say
-    model: str,
-    version: str,
-    batch: int,
-    shape: Sequence[str] | None,
-    zero: bool,
-    path: str | None,
-    body: Sequence[Path] | None,
-    content_type: str,
-    data: Path | None,
-) -> Requests:
-    """What is sent.
-
-    Raises:
-        UsageFailed: If the options do not fit together.
-    """
-    from alipes.loadtest import ModelRequests, Posts
-
-    if path is not None:
-        if model or not body:
-            raise UsageFailed("give --path with --body, and without a model")
-        return Posts(path, [one.read_bytes() for one in body], content_type)
-    if not model:
-        raise UsageFailed("name a model, or give --path and --body")
-    if data is not None:
-        if zero or shape:
-            raise UsageFailed("give --data without --zero and --shape: the arrays have their values and shapes")
-        return ModelRequests(model, version, data=arrays("--data", data))
-    return ModelRequests(model, version, batch, dict(map(read_shape, shape or ())), "zero" if zero else "random")
 
 
 def check_of(text: str) -> Check:

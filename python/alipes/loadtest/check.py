@@ -14,7 +14,8 @@ from alipes.errors import ConfigError
 
 __all__ = ["Check", "Checker", "read_outputs"]
 
-Wire: TypeAlias = Literal["http", "grpc"]
+Wire: TypeAlias = Literal["http", "grpc", "stream"]
+"""How an answer came: over HTTP, as a message of gRPC, or as one of a stream of gRPC."""
 Outputs: TypeAlias = Mapping[str, "np.ndarray[Any, Any]"]
 """Tensors by name; an answer that has none is one output without a name."""
 
@@ -112,7 +113,9 @@ def read_outputs(answer: bytes, wire: Wire) -> Outputs:
     Raises:
         ValueError: If it is one, and broken.
     """
-    return _grpc_outputs(answer) if wire == "grpc" else _http_outputs(answer)
+    if wire == "http":
+        return _http_outputs(answer)
+    return _grpc_outputs(answer, "ModelInfer" if wire == "grpc" else "ModelStreamInfer")
 
 
 def _http_outputs(answer: bytes) -> Outputs:
@@ -137,15 +140,16 @@ def _http_outputs(answer: bytes) -> Outputs:
     return outputs
 
 
-def _grpc_outputs(answer: bytes) -> Outputs:
+def _grpc_outputs(answer: bytes, method: str) -> Outputs:
     from google.protobuf.message import DecodeError
 
     from alipes.client.grpc_messages import decode_response
 
     try:
-        message = decode_response("ModelInfer", answer)
+        decoded = decode_response(method, answer)
     except DecodeError as error:
         raise ValueError(f"{error}") from error
+    message = decoded.infer_response if method == "ModelStreamInfer" else decoded
     raw = list(message.raw_output_contents)
     tensors = {}
     for place, output in enumerate(message.outputs):

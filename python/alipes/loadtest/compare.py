@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from alipes._core import LoadTestRequests
 from alipes.client import Tls
-from alipes.client.endpoint import Endpoint
 from alipes.errors import ConfigError
-from alipes.loadtest.check import Checker
+from alipes.loadtest.checkers import Checkers
 from alipes.loadtest.comparison import Candidate, Comparison
 from alipes.loadtest.interrupted import Interrupted
 from alipes.loadtest.measure import Measuring, prepare, read_window, running
+from alipes.loadtest.mix import Share
 from alipes.loadtest.pace import Closed, Open, Pace
 from alipes.loadtest.ratio import MIN_ROUNDS
 from alipes.loadtest.window import Window
@@ -27,7 +27,7 @@ _ONE_CALLER = Closed(1)
 class _Side:
     requests: LoadTestRequests
     windows: list[Window]
-    checker: Checker | None
+    checkers: Checkers
 
 
 def compare(  # noqa: PLR0913  # what a comparison is, by name
@@ -83,7 +83,7 @@ def compare(  # noqa: PLR0913  # what a comparison is, by name
         _Side(
             prepare(one.requests, one.address, headers, tls),
             [],
-            Checker(how.check, Endpoint.parse(one.address, tls).wire) if how.check is not None else None,
+            Checkers.of([Share(one.requests)], how.check, one.address, tls),
         )
         for one in candidates
     ]
@@ -113,12 +113,12 @@ def _of_round(pace: Pace, number: int) -> Pace:
 
 
 def _window(side: _Side, pace: Pace, measuring: Measuring) -> Window:
-    with running(side.requests, pace, measuring) as engine:
+    with running(side.requests, pace, measuring, side.checkers.samples) as engine:
         engine.wait(measuring.warm_up_s)
         engine.cut()
         begun = time.perf_counter()
         engine.wait(measuring.window_s)
-        return read_window(engine, begun, side.checker)
+        return read_window(engine, begun, side.checkers)
 
 
 def _sent(window: Window) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from alipes.client import Client
     from alipes.client.signature import Signature, TensorSpec
 
-__all__ = ["Data", "ModelRequests", "Posts"]
+__all__ = ["Call", "Data", "ModelRequests", "Posts"]
 
+Call: TypeAlias = "tuple[Sequence[tuple[Any, ...]], Sequence[tuple[str, dict[str, Any]]] | None]"
+"""Inputs and outputs of a request, as the engine takes them; `None` has all outputs sent."""
 Data = Literal["random", "zero"]
 
 _MAX_BYTES: Final = 64 << 20
@@ -62,8 +64,17 @@ class ModelRequests:
             AlipesError: If the server does not know the model.
         """
         how = self.how(client)
-        for inputs in self.tensors(client):
-            requests.infer(self.model, self.version, inputs, None, "", dict(self.parameters), **how)
+        for inputs, outputs in self.calls(client):
+            requests.infer(self.model, self.version, inputs, outputs, "", dict(self.parameters), **how)
+
+    def calls(self, client: Client) -> list[Call]:
+        """The inputs and outputs of each request.
+
+        Raises:
+            ConfigError: If a shape stays open, or data does not fit.
+            AlipesError: If the server does not know the model.
+        """
+        return [(inputs, None) for inputs in self.tensors(client)]
 
     def tensors(self, client: Client) -> list[Sequence[tuple[Any, ...]]]:
         """The inputs of each request, as the engine takes them.

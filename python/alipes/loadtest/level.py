@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from alipes.loadtest.histogram import Histogram
 from alipes.loadtest.omission import omission
 from alipes.loadtest.pace import Closed, Pace
 from alipes.loadtest.spread import Interval
@@ -121,12 +123,27 @@ class Level:
             notes.append(f"{result.dropped:,} were due and never sent: the server is far behind")
         return notes
 
+    def share_rows(self) -> list[dict[str, Any]]:
+        """The figures of each of several kinds of requests, for JSON and for tables; none where there is one kind."""
+        return [
+            {
+                "share": name,
+                "rate": window.rate,
+                "mean_ms": window.latencies.mean_ms,
+                **_percentiles(window),
+                "max_ms": window.latencies.max_ms,
+                "answers": window.answers,
+                "failed": window.failed,
+                "checked": window.checked,
+                "wrong": sum(window.wrong.values()),
+                **_streamed(window),
+            }
+            for name, window in self.shares.items()
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """The figures, for JSON and for tables."""
         result, rate = self.result, self.rate
-        percentiles = {
-            f"p{percent:g}_ms": result.latencies.percentile_ms(percent) for percent in (50, 90, 95, 99, 99.9)
-        }
         return {
             "loop": "closed" if isinstance(self.pace, Closed) else "open",
             "load": self.pace.value,
@@ -134,7 +151,7 @@ class Level:
             "rate_low": rate.low,
             "rate_high": rate.high,
             "mean_ms": result.latencies.mean_ms,
-            **percentiles,
+            **_percentiles(result),
             "max_ms": result.latencies.max_ms,
             "late_p99_ms": result.lateness.percentile_ms(99),
             "queue_p99_ms": result.queueing.percentile_ms(99),
@@ -146,7 +163,23 @@ class Level:
             "windows": len(self._counted),
             "is_settled": self.is_settled,
             "tester_cores": result.tester_cores,
+            **_streamed(result),
         }
+
+
+def _percentiles(window: Window) -> dict[str, float]:
+    return {f"p{percent:g}_ms": window.latencies.percentile_ms(percent) for percent in (50, 90, 95, 99, 99.9)}
+
+
+def _streamed(window: Window) -> dict[str, float]:
+    """What streams showed; NaN without any, so that all rows have the same names."""
+    streams = window.streams
+    first, gaps = (Histogram(), Histogram()) if streams is None else (streams.first, streams.gaps)
+    return {
+        "responses_rate": math.nan if streams is None else streams.responses / window.seconds,
+        **{f"first_p{percent}_ms": first.percentile_ms(percent) for percent in (50, 99)},
+        **{f"gap_p{percent}_ms": gaps.percentile_ms(percent) for percent in (50, 99)},
+    }
 
 
 def latency_ms(window: Window, percentile: float | None) -> float:

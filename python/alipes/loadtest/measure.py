@@ -13,7 +13,8 @@ from alipes._core import LoadTestEngine, LoadTestRequests
 from alipes.client import Client, Tls
 from alipes.client.endpoint import Endpoint
 from alipes.errors import ConfigError
-from alipes.loadtest.check import Check, Checker
+from alipes.loadtest.check import Check
+from alipes.loadtest.checkers import Checkers
 from alipes.loadtest.inputs import ModelRequests
 from alipes.loadtest.interrupted import Interrupted
 from alipes.loadtest.level import Level, latency_ms
@@ -135,10 +136,8 @@ def run(  # noqa: PLR0913  # what a load is, by name
     endpoint = Endpoint.parse(address, tls)
     measured: list[Level] = []
     report = Report(str(endpoint), measured, datetime.now(UTC))
-    if how.check is not None and len(shares) > 1:
-        raise ConfigError("answers of several kinds of requests in one load are not checked", key="check")
-    checker = Checker(how.check, endpoint.wire) if how.check is not None else None
-    way = _Way(prepared, how, checker, each_window, labels(shares) if len(shares) > 1 else ())
+    checkers = Checkers.of(shares, how.check, address, tls)
+    way = _Way(prepared, how, checkers, each_window, labels(shares) if len(shares) > 1 else ())
     try:
         for pace in levels:
             way.level(pace, measured)
@@ -158,6 +157,8 @@ def prepare(
     """
     source = ModelRequests(requests) if isinstance(requests, str) else requests
     endpoint = Endpoint.parse(address, tls)
+    if endpoint.wire == "http" and getattr(source, "stream", False):
+        raise ConfigError(f"streams need gRPC: {address} is an address of HTTP", key="stream")
     names = dict(headers or {})
     with Client(address, headers=names, tls=tls) as client:
         security = endpoint.tls.read() if endpoint.tls is not None else None
@@ -172,7 +173,7 @@ class _Way:
 
     requests: Weighted
     measuring: Measuring
-    checker: Checker | None
+    checkers: Checkers
     each_window: Callable[[Pace, Sequence[Window]], None]
     names: Sequence[str]
 
@@ -180,7 +181,7 @@ class _Way:
         """Measures a level, and adds it; also when it is interrupted, with the windows that it has then."""
         windows: list[Window] = []
         try:
-            with running(self.requests, pace, self.measuring) as engine:
+            with running(self.requests, pace, self.measuring, self.checkers.samples) as engine:
                 self._fill(windows, engine, pace)
         finally:
             if windows:
@@ -202,10 +203,10 @@ class _Way:
                 engine.wait(self.measuring.window_s)
             except KeyboardInterrupt:
                 if not windows:
-                    windows.append(read_window(engine, begun, self.checker))
+                    windows.append(read_window(engine, begun, self.checkers))
                 raise
             end = time.perf_counter()
-            windows.append(read_window(engine, begun, self.checker))
+            windows.append(read_window(engine, begun, self.checkers))
             begun = end
             self.each_window(pace, windows)
             if _agree(pace, windows, self.measuring) or _is_spent(windows[-1], self.measuring) or engine.is_done():
@@ -219,21 +220,18 @@ class _Way:
             try:
                 is_done = engine.wait(min(_PART_S, self.measuring.silence_s))
             finally:
-                parts.append(read_window(engine, begun, self.checker))
+                parts.append(read_window(engine, begun, self.checkers))
                 begun = time.perf_counter()
             self.each_window(pace, parts)
             if parts[-1].answers or parts[-1].failed:
                 last = begun
 
 
-def read_window(engine: LoadTestEngine, begun: float, checker: Checker | None = None) -> Window:
+def read_window(engine: LoadTestEngine, begun: float, checkers: Checkers | None = None) -> Window:
     """What a load showed since its last cut, at this moment of `time.perf_counter`."""
     record = engine.cut()
     window = Window.read(record, time.perf_counter() - begun)
-    if checker is None:
-        return window
-    checked, wrong = checker.check(record.samples)
-    return replace(window, checked=checked, wrong=wrong)
+    return window if checkers is None else checkers.check(record, window)
 
 
 def _judged(pace: Pace, windows: Sequence[Window], measuring: Measuring) -> Level:
@@ -243,9 +241,10 @@ def _judged(pace: Pace, windows: Sequence[Window], measuring: Measuring) -> Leve
 
 
 @contextmanager
-def running(requests: LoadTestRequests | Weighted, pace: Pace, measuring: Measuring) -> Iterator[LoadTestEngine]:
-    """A load that runs as long as the block."""
-    samples = measuring.check.samples if measuring.check is not None else 0
+def running(
+    requests: LoadTestRequests | Weighted, pace: Pace, measuring: Measuring, samples: int = 0
+) -> Iterator[LoadTestEngine]:
+    """A load that runs as long as the block; of its answers each thread keeps so many samples between two cuts."""
     options = pace.engine_options()
     engine = LoadTestEngine(
         requests,

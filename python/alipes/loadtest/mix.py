@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from alipes.errors import ConfigError
+from alipes.loadtest.check import Check
 
 if TYPE_CHECKING:
     from alipes.loadtest.measure import Requests
@@ -23,12 +24,14 @@ class Share:
         weight: Its share is this divided by all weights.
         address: The server; that of the load where it is empty.
         name: What it is called in results; the model's name where it is empty.
+        check: How its answers are checked; as those of the whole load where it is `None`.
     """
 
     requests: Requests | str
     weight: float = 1.0
     address: str = ""
     name: str = ""
+    check: Check | None = None
 
     def __post_init__(self) -> None:
         """Checks the weight."""

@@ -12,7 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import alipes
-from alipes.loadtest.cells import HEADINGS, comparison_headings, comparison_rows, level_row
+from alipes.loadtest.cells import (
+    HEADINGS,
+    STREAM_HEADINGS,
+    comparison_headings,
+    comparison_rows,
+    level_rows,
+    stream_rows,
+)
 
 if TYPE_CHECKING:
     from alipes.loadtest.comparison import Comparison
@@ -38,12 +45,14 @@ def report_page(report: Report, title: str) -> str:
         Unsupported: If matplotlib is not installed.
     """
     notes = [f"{level.pace}: {note}" for level in report.levels for note in level.notes()]
+    streams = [row for level in report.levels for row in stream_rows(level)]
     answered = any(level.result.answers for level in report.levels)
     return _page(
         title,
         _about(report.address, report.begun),
         [
-            _table(HEADINGS, [level_row(level) for level in report.levels]),
+            _table(HEADINGS, [row for level in report.levels for row in level_rows(level)]),
+            _table(STREAM_HEADINGS, streams) if streams else "",
             _list("What has to be known of it", notes),
             _drawn(report.plot()) if answered else "",
         ],

@@ -42,19 +42,27 @@ class Report:
         """What each window showed, also those that the figures do not come from."""
         return [row for level in self.levels for row in _windows(level)]
 
+    def share_rows(self) -> list[dict[str, Any]]:
+        """Of several kinds of requests, what each showed at each level."""
+        return [
+            {"loop": level.to_dict()["loop"], "load": level.pace.value, **row}
+            for level in self.levels
+            for row in level.share_rows()
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """The figures, for JSON; what is not known is `None`."""
-        levels = [without_nan(level.to_dict()) | {"notes": level.notes()} for level in self.levels]
+        levels = [_document(level) for level in self.levels]
         return {"address": self.address, "begun": self.begun.isoformat(timespec="seconds"), "levels": levels}
 
     def to_pandas(self, of: str = "levels") -> Any:
-        """A `pandas.DataFrame` with one row for each of the `levels`, or for each of their `windows`.
+        """A `pandas.DataFrame` with one row for each of the `levels`, or for each of their `windows` or `shares`.
 
         Raises:
             ConfigError: If there is no such table.
             Unsupported: If pandas is not installed.
         """
-        return frame({"levels": self.rows, "windows": self.window_rows}, of)
+        return frame({"levels": self.rows, "windows": self.window_rows, "shares": self.share_rows}, of)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A figure of matplotlib: rates, latencies, their distribution, and how they went from window to window.
@@ -89,6 +97,11 @@ class Report:
         from alipes.loadtest.save import save
 
         save(self, path, title)
+
+
+def _document(level: Level) -> dict[str, Any]:
+    shares = {"shares": [without_nan(row) for row in level.share_rows()]} if level.names else {}
+    return without_nan(level.to_dict()) | shares | {"notes": level.notes()}
 
 
 def _windows(level: Level) -> list[dict[str, Any]]:

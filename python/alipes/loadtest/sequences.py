@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from alipes.errors import ConfigError
 from alipes.loadtest.inputs import ModelRequests
+from alipes.loadtest.shared_memory import SharedMemoryRequests
 
 if TYPE_CHECKING:
     from alipes._core import LoadTestRequests
     from alipes.client import Client
 
 __all__ = ["Sequences"]
+
+Steps: TypeAlias = ModelRequests | SharedMemoryRequests
+"""What the requests of sequences are made of."""
 
 _MAX_REQUESTS: Final = 1 << 20
 """Most requests of all sequences together: each is in memory as it travels."""
@@ -34,7 +38,7 @@ class Sequences:
         first_id: The lowest correlation id.
     """
 
-    requests: ModelRequests
+    requests: Steps
     length: int = 20
     number: int = 64
     first_id: int = 1
@@ -51,6 +55,21 @@ class Sequences:
                 hint="use fewer sequences, of which each is sent again and again",
             )
 
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.requests.model
+
+    @property
+    def stream(self) -> bool:
+        """Whether requests go over streams of gRPC."""
+        return self.requests.stream
+
+    @property
+    def shares_outputs(self) -> bool:
+        """Whether outputs lie in shared memory, and not in the answers."""
+        return isinstance(self.requests, SharedMemoryRequests) and self.requests.shares_outputs
+
     def fill(self, requests: LoadTestRequests, client: Client) -> None:
         """Adds the requests.
 
@@ -58,12 +77,12 @@ class Sequences:
             ConfigError: If a shape stays open, or data does not fit.
             AlipesError: If the server does not know the model.
         """
-        tensors = cycle(self.requests.tensors(client))
+        calls = cycle(self.requests.calls(client))
         how = self.requests.how(client)
         for correlation_id in range(self.first_id, self.first_id + self.number):
-            for inputs, place in zip(islice(tensors, self.length), self._places(), strict=True):
+            for (inputs, outputs), place in zip(islice(calls, self.length), self._places(), strict=True):
                 parameters = {**self.requests.parameters, "sequence_id": correlation_id, **place}
-                requests.infer(self.requests.model, self.requests.version, inputs, None, "", parameters, **how)
+                requests.infer(self.requests.model, self.requests.version, inputs, outputs, "", parameters, **how)
             requests.chain()
 
     def _places(self) -> Iterator[dict[str, bool]]:

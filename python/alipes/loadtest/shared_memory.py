@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from alipes.client import Client, Tls
 from alipes.errors import AlipesError, ConfigError
-from alipes.loadtest.inputs import ModelRequests
+from alipes.loadtest.inputs import Call, ModelRequests
 
 if TYPE_CHECKING:
     from alipes._core import LoadTestRequests
@@ -25,12 +24,6 @@ _MAX_BYTES: Final = 1 << 30
 """Most shared memory of one load."""
 _ALIGNMENT: Final = 64
 """To which multiple of bytes each tensor begins."""
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    inputs: Sequence[tuple[Any, ...]]
-    outputs: Sequence[tuple[str, _Place]]
 
 
 class SharedMemoryRequests:
@@ -68,7 +61,7 @@ class SharedMemoryRequests:
         self._output_bytes = output_bytes
         self._client = Client(address, headers=dict(headers or {}), tls=tls)
         self._region: SharedMemory | None = None
-        self._prepared: Sequence[_Prepared] = ()
+        self._calls: list[Call] = []
         self._how: dict[str, bool] = {}
 
     def __enter__(self) -> Self:
@@ -84,7 +77,7 @@ class SharedMemoryRequests:
             outputs = tuple(signature.outputs) if self._output_bytes else ()
             tensors = self._requests.tensors(self._client)
             self._region = self._client.share(self._size(tensors, len(outputs)))
-            self._prepared = [self._place(self._region, inputs, outputs) for inputs in tensors]
+            self._calls = [self._place(self._region, inputs, outputs) for inputs in tensors]
         except BaseException:
             self.close()
             raise
@@ -112,19 +105,53 @@ class SharedMemoryRequests:
         """The region's name at the server; empty outside the block."""
         return self._region.name if self._region is not None else ""
 
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self._requests.model
+
+    @property
+    def version(self) -> str:
+        """Its version; empty where the server chooses."""
+        return self._requests.version
+
+    @property
+    def parameters(self) -> Mapping[str, bool | int | float | str]:
+        """Of each request."""
+        return self._requests.parameters
+
+    @property
+    def stream(self) -> bool:
+        """Whether requests go over streams of gRPC."""
+        return self._requests.stream
+
+    @property
+    def shares_outputs(self) -> bool:
+        """Whether outputs lie in the region, and not in the answers."""
+        return self._output_bytes > 0
+
     def fill(self, requests: LoadTestRequests, client: Client) -> None:
         """Adds the requests.
 
         Raises:
             ConfigError: Outside the block.
         """
+        for inputs, outputs in self.calls(client):
+            requests.infer(self.model, self.version, inputs, outputs, "", dict(self.parameters), **self.how(client))
+
+    def calls(self, client: Client) -> list[Call]:
+        """The places of the inputs and outputs of each request.
+
+        Raises:
+            ConfigError: Outside the block.
+        """
         if self._region is None:
             raise ConfigError("requests in shared memory exist inside of their with block")
-        model = self._requests
-        for one in self._prepared:
-            requests.infer(
-                model.model, model.version, one.inputs, one.outputs or None, "", dict(model.parameters), **self._how
-            )
+        return self._calls
+
+    def how(self, client: Client) -> dict[str, bool]:
+        """How requests travel, as the engine takes it."""
+        return self._how
 
     def _size(self, tensors: Sequence[Sequence[tuple[Any, ...]]], outputs: int) -> int:
         inputs = sum(_aligned(len(_content(tensor[3]))) for one in tensors for tensor in one)
@@ -136,7 +163,7 @@ class SharedMemoryRequests:
             )
         return max(size, _ALIGNMENT)
 
-    def _place(self, region: SharedMemory, inputs: Sequence[tuple[Any, ...]], outputs: Sequence[str]) -> _Prepared:
+    def _place(self, region: SharedMemory, inputs: Sequence[tuple[Any, ...]], outputs: Sequence[str]) -> Call:
         placed = []
         for name, datatype, shape, array in inputs:
             content = _content(array)
@@ -144,7 +171,7 @@ class SharedMemoryRequests:
             room[:] = content
             placed.append((name, datatype, shape, None, _of(region, room)))
         wanted = [(name, _of(region, region.empty((self._output_bytes,), np.uint8))) for name in outputs]
-        return _Prepared(placed, wanted)
+        return placed, wanted or None
 
 
 def _of(region: SharedMemory, room: npt.NDArray[np.uint8]) -> _Place:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from alipes.loadtest import Check, Closed, Measuring, ModelRequests, Posts, run
+from alipes import ConfigError
+from alipes.loadtest import Check, Closed, Measuring, ModelRequests, Posts, Sequences, Share, SharedMemoryRequests, run
 from support.command import alipes
 from support.models import add_model
+from support.regions import ALLOWED
 from support.scripted_latency import ScriptedLatency
 from support.server import ServerProcess
 
@@ -21,6 +23,13 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[...,
     folder = tmp_path_factory.mktemp("checked")
     add_model(folder, "double")
     return serve_module(folder)
+
+
+@pytest.fixture(scope="module")
+def sharing(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
+    folder = tmp_path_factory.mktemp("sharing")
+    add_model(folder, "double")
+    return serve_module(folder, ALLOWED)
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +105,40 @@ def test_a_file_that_holds_no_arrays_is_refused(server: ServerProcess, tmp_path:
         done = alipes("loadtest", "double", f"--url={server.http}", f"{option}={tmp_path}/{name}")
         assert done.code == 2
         assert f"give {option} a file that np.savez wrote" in done.message
+
+
+def test_each_share_of_a_mix_has_its_own_answers(server: ServerProcess) -> None:
+    requests = ModelRequests("double", data={"X": DATA})
+    shares = [
+        Share(requests, name="good", check=Check({"Y": 2 * DATA})),
+        Share(requests, name="bad", check=Check({"Y": 3 * DATA})),
+        Share(requests, name="over gRPC", address=f"grpc://{server.grpc}"),
+    ]
+    measuring = Measuring(count=60, check=Check())
+    level = run(shares, Closed(2), address=f"http://{server.http}", measuring=measuring).levels[0]
+    assert [level.shares[name].checked for name in ("good", "bad", "over gRPC")] == [20, 20, 20]
+    assert level.checked == 60
+    assert level.shares["good"].wrong == level.shares["over gRPC"].wrong == {}
+    assert sum(level.shares["bad"].wrong.values()) == sum(level.wrong.values()) == 20
+    assert all(text.startswith("bad: output 'Y' of request ") for text in level.wrong)
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_answers_on_streams_are_checked(server: ServerProcess, factor: int) -> None:
+    measuring = Measuring(count=40, check=Check({"Y": factor * DATA}))
+    requests = ModelRequests("double", data={"X": DATA}, stream=True)
+    level = run(requests, Closed(2), address=f"grpc://{server.grpc}", measuring=measuring).levels[0]
+    assert level.checked == 40
+    assert sum(level.wrong.values()) == (0 if factor == 2 else 40)
+
+
+def test_outputs_in_shared_memory_are_not_checked(sharing: ServerProcess) -> None:
+    address, plain = f"http://{sharing.http}", ModelRequests("double", data={"X": DATA})
+    measuring = Measuring(count=8, check=Check())
+    with SharedMemoryRequests(plain, address, output_bytes=64) as requests:
+        for one in (requests, Sequences(requests, length=2)):
+            with pytest.raises(ConfigError, match="outputs in shared memory are not checked"):
+                run(one, address=address, measuring=measuring)
+    with SharedMemoryRequests(plain, address) as requests:
+        level = run(requests, address=address, measuring=measuring).levels[0]
+    assert (level.checked, level.wrong) == (8, {})

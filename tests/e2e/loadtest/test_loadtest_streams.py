@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from alipes import ConfigError
 from alipes.loadtest import Closed, Measuring, ModelRequests, Open, RequestLog, run
 from alipes.loadtest.measure import prepare, running
 from support.models import add_model, times
@@ -80,7 +81,7 @@ def test_an_error_on_a_stream_fails_its_request_alone(server: ServerProcess) -> 
 
 
 def test_streams_need_grpc(server: ServerProcess) -> None:
-    with pytest.raises(ValueError, match="streams need gRPC"):
+    with pytest.raises(ConfigError, match="streams need gRPC"):
         run(tells([1]), address=f"http://{server.http}")
 
 

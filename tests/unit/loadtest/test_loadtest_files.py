@@ -62,5 +62,5 @@ def test_what_a_format_needs_is_named(tmp_path: Path, name: str, library: str, e
 
 
 def test_there_is_no_table_of_anything_else() -> None:
-    with pytest.raises(ConfigError, match="there is no table 'days': expected levels or windows"):
+    with pytest.raises(ConfigError, match="there is no table 'days': expected levels or windows or shares"):
         report().to_pandas("days")

@@ -1,0 +1,190 @@
+"""What the options of `alipes loadtest` say is sent, and the requests that they make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from alipes.cli.connection import with_scheme
+from alipes.cli.failures import UsageFailed
+from alipes.cli.loadtest_mix import read_entry, shapes_of
+from alipes.cli.loadtest_words import arrays
+from alipes.cli.shapes import read_shape
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from alipes.client import Tls
+    from alipes.loadtest import Candidate, Share
+    from alipes.loadtest.inputs import Data
+    from alipes.loadtest.measure import Requests
+
+__all__ = ["Sender", "Sent"]
+
+_LEAST_SEQUENCES: Final = 64
+"""Correlation ids, where the command line names no number."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the options say is sent; each field is an option."""
+
+    model: str
+    version: str
+    batch: int
+    shape: Sequence[str]
+    zero: bool
+    data: Path | None
+    stream: bool
+    sequences: str | None
+    shared_memory: bool
+    shared_outputs: int
+    mix: Sequence[str]
+    path: str | None
+    body: Sequence[Path]
+    content_type: str
+    checks: str | None
+
+    def __post_init__(self) -> None:
+        """Refuses what makes no sense together.
+
+        Raises:
+            UsageFailed: With the first such combination.
+        """
+        for is_wrong, text in self._mistakes():
+            if is_wrong:
+                raise UsageFailed(text)
+
+    def _mistakes(self) -> list[tuple[bool, str]]:
+        path, mix, data = self.path is not None, bool(self.mix), self.data is not None
+        of_tensors = self.stream or self.shared_memory or self.sequences is not None
+        return [
+            (path and (bool(self.model) or not self.body), "give --path with --body, and without a model"),
+            (
+                path and (mix or of_tensors),
+                "give --path without --mix, --stream, --sequences and --shared-memory: it posts files as they are",
+            ),
+            (mix and bool(self.model), "name models as MODEL or with --mix, not both"),
+            (mix and bool(self.version), "give --mix without --model-version: write --mix MODEL:VERSION"),
+            (mix and data, "give --mix without --data: the arrays are those of one model"),
+            (
+                mix and self.checks not in (None, "first"),
+                "give --mix with --check first: a file has the answers of one model",
+            ),
+            (
+                data and (self.zero or bool(self.shape)),
+                "give --data without --zero and --shape: the arrays have their values and shapes",
+            ),
+            (self.shared_outputs > 0 and not self.shared_memory, "give --shared-outputs with --shared-memory"),
+            (
+                self.shared_outputs > 0 and self.checks is not None,
+                "give --check without --shared-outputs: outputs in shared memory are written over each other",
+            ),
+        ]
+
+    @property
+    def title(self) -> str:
+        """What is sent, in a word or two."""
+        return self.model or self.path or " and ".join(read_entry(word).name for word in self.mix)
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Makes requests of what the options say.
+
+    Attributes:
+        sent: The options.
+        callers: Most of a level.
+        headers: Of each request.
+        tls: How connections are encrypted.
+        stack: Removes shared memory in the end.
+    """
+
+    sent: Sent
+    callers: int
+    headers: Mapping[str, str]
+    tls: Tls | None
+    stack: ExitStack
+
+    def requests(self, model: str, address: str, version: str = "") -> Requests:
+        """The requests for a model at an address.
+
+        Raises:
+            UsageFailed: If nothing is named, or a value is none.
+            AlipesError: If the server refuses shared memory.
+        """
+        from alipes.loadtest import Posts
+
+        sent = self.sent
+        if sent.path is not None:
+            return Posts(sent.path, [one.read_bytes() for one in sent.body], sent.content_type)
+        if not model:
+            raise UsageFailed("name a model, or give --mix, or --path and --body")
+        return self._made(model, address, version or sent.version, dict(map(read_shape, sent.shape)))
+
+    def mixed(self, address: str) -> list[Share]:
+        """The kinds of requests of a mix, with their shares.
+
+        Raises:
+            UsageFailed: If an entry cannot be read, or no model has the input of a shape.
+            AlipesError: If a server is not there, or does not know its model.
+        """
+        from alipes.loadtest import Share
+
+        entries = [read_entry(word).at(address, self.tls is not None) for word in self.sent.mix]
+        shapes = shapes_of(entries, list(map(read_shape, self.sent.shape)), self.headers, self.tls)
+        return [
+            Share(self._made(one.model, one.address, one.version, own), one.weight, one.address, one.name)
+            for one, own in zip(entries, shapes, strict=True)
+        ]
+
+    def candidate(self, word: str, address: str) -> Candidate:
+        """One of two that are compared: an address, a version of the model, or a model.
+
+        Raises:
+            UsageFailed: If it is none of these.
+            AlipesError: If the server refuses shared memory.
+        """
+        from alipes.loadtest import Candidate
+
+        model = self.sent.model
+        if ":" in word:
+            address = with_scheme(word, encrypted=self.tls is not None)
+            return Candidate(word, address, self.requests(model, address))
+        if model and word.isdecimal():
+            return Candidate(f"version {word}", address, self.requests(model, address, word))
+        if model:
+            raise UsageFailed(
+                f"give --compare two addresses, or versions of {model}; leave MODEL out to compare models"
+            )
+        return Candidate(word, address, self.requests(word, address))
+
+    def _made(self, model: str, address: str, version: str, shapes: Mapping[str, Sequence[int]]) -> Requests:
+        from alipes.loadtest import ModelRequests, Sequences, SharedMemoryRequests
+
+        sent = self.sent
+        values: Data | Mapping[str, np.ndarray[Any, Any]] = "zero" if sent.zero else "random"
+        if sent.data is not None:
+            values = arrays("--data", sent.data)
+        plain = ModelRequests(model, version, sent.batch, shapes, values, stream=sent.stream)
+        made: ModelRequests | SharedMemoryRequests = plain
+        if sent.shared_memory:
+            room = sent.shared_outputs
+            made = self.stack.enter_context(
+                SharedMemoryRequests(plain, address, output_bytes=room, headers=self.headers, tls=self.tls)
+            )
+        if sent.sequences is None:
+            return made
+        length, number = _sequences(sent.sequences)
+        return Sequences(made, length, number or max(self.callers, _LEAST_SEQUENCES))
+
+
+def _sequences(text: str) -> tuple[int, int | None]:
+    length, colon, number = text.partition(":")
+    try:
+        return int(length), int(number) if colon else None
+    except ValueError as error:
+        raise UsageFailed(f"write --sequences as LENGTH or LENGTH:NUMBER, not {text!r}") from error
