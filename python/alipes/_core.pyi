@@ -263,7 +263,7 @@ class ClientLink:
         """Asks for anything else and waits.
 
         Args:
-            path: gRPC: the method. HTTP: the path.
+            path: gRPC: the method; of another service `/its.name/Method`. HTTP: the path.
             body: gRPC: the serialized message. HTTP: what is posted; ``None`` gets.
             timeout_s: The longest wait.
 
@@ -348,8 +348,14 @@ class LoadTestRequests:
         connect_timeout_s: float = 10.0,
         headers: Sequence[tuple[str, str]] | None = None,
         tls: ClientTls | None = None,
+        compression: str | None = None,
     ) -> LoadTestRequests:
-        """Takes what `ClientLink` takes."""
+        """Takes what `ClientLink` takes, and how messages of gRPC are compressed: `gzip` or `deflate`.
+
+        Raises:
+            TransportError: If the address is none.
+            ValueError: If the compression is another one, or not for gRPC.
+        """
     def infer(
         self,
         model: str,
@@ -403,6 +409,7 @@ class LoadTestEngine:
         timeout_s: float | None = None,
         log: int = 0,
         repeats: bool = False,
+        waves: tuple[int, int, int, int] | None = None,
     ) -> LoadTestEngine:
         """Begins.
 
@@ -420,6 +427,8 @@ class LoadTestEngine:
             timeout_s: Longest wait for an answer, after which a request has failed; without limit by default.
             log: Requests whose moments are kept between two cuts; further ones are counted.
             repeats: With rates: the first piece follows the last one.
+            waves: Requests that are sent once, in waves: how many are in the first, in each further one and in all, and
+                how many responses each has had, unless it is over, before the next wave begins. One thread sends them.
 
         Raises:
             TransportError: If there is no request, or one is for another protocol.

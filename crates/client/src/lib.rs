@@ -27,4 +27,4 @@ pub use grpc::outbox::Put;
 pub use grpc::stream::{Stream, StreamStatus};
 pub use message::{Incoming, Outgoing, Received, Verb};
 pub use socket::security::Security;
-pub use target::{Target, Wire};
+pub use target::{Compression, Target, Wire};

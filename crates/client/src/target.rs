@@ -15,6 +15,25 @@ pub enum Wire {
     Http,
 }
 
+/// How messages of gRPC are compressed by who prepares them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// As gzip does.
+    Gzip,
+    /// As zlib does.
+    Deflate,
+}
+
+impl Compression {
+    /// Its name in gRPC.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Deflate => "deflate",
+        }
+    }
+}
+
 /// A server.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -30,6 +49,8 @@ pub struct Target {
     pub connect_limit: Duration,
     /// How connections are encrypted, where they are.
     pub seal: Option<Seal>,
+    /// gRPC: how prepared messages are compressed, where they are.
+    pub compression: Option<Compression>,
 }
 
 impl Target {
@@ -54,7 +75,15 @@ impl Target {
             let text = format!("'{prefix}' cannot stand in front of a path");
             return Err(ClientError::new(crate::error::Kind::Connect, text));
         }
-        Ok(Target { address: Address::parse(address)?, wire, prefix, headers, connect_limit, seal: None })
+        Ok(Target {
+            address: Address::parse(address)?,
+            wire,
+            prefix,
+            headers,
+            connect_limit,
+            seal: None,
+            compression: None,
+        })
     }
 
     /// The same server, asked over encrypted connections.

@@ -1,6 +1,9 @@
 //! The responses to one request on a stream.
 
+use std::rc::Rc;
 use std::time::Instant;
+
+use crate::waves::Wave;
 
 /// Most responses to a request whose moments are kept; further ones are counted.
 const MAX_MOMENTS: usize = 1 << 16;
@@ -8,6 +11,8 @@ const MAX_MOMENTS: usize = 1 << 16;
 /// The responses to one request on a stream, while they come. Its memory serves the next request too.
 #[derive(Debug, Default)]
 pub struct Answers {
+    /// The wave that waits for the request, and for how many responses.
+    awaited: Option<(u64, Rc<Wave>)>,
     moments: Vec<Instant>,
     count: u64,
     last: Option<Instant>,
@@ -21,6 +26,18 @@ impl Answers {
         (self.count, self.last, self.bytes) = (0, None, 0);
     }
 
+    /// A wave waits for so many responses to the next request.
+    pub fn await_for(&mut self, responses: u64, wave: Rc<Wave>) {
+        self.awaited = Some((responses, wave));
+    }
+
+    /// The request is over, however many responses it had.
+    pub fn end(&mut self) {
+        if let Some((_, wave)) = self.awaited.take() {
+            wave.arrived();
+        }
+    }
+
     /// A response with so many bytes came.
     pub fn add(&mut self, moment: Instant, bytes: usize) {
         if self.moments.len() < MAX_MOMENTS {
@@ -29,6 +46,9 @@ impl Answers {
         self.count += 1;
         self.last = Some(moment);
         self.bytes += bytes;
+        if let Some((_, wave)) = self.awaited.take_if(|(responses, _)| *responses == self.count) {
+            wave.arrived();
+        }
     }
 
     /// When each of the first ones came.

@@ -15,6 +15,7 @@ use crate::plan::Prepared;
 use crate::queue::{Due, Queue};
 use crate::record::{Record, Times};
 use crate::thread::Thread;
+use crate::waves::Wave;
 
 /// Between two attempts to reach a server that is not there.
 const RETRY: Duration = Duration::from_millis(100);
@@ -51,6 +52,14 @@ impl Caller {
                 self.ask_now(source, request).await;
             }
         }
+    }
+
+    /// Sends one request, and tells the wave when it had so many responses or is over.
+    pub async fn once(mut self, source: usize, nth: u64, responses: u64, wave: Rc<Wave>) {
+        self.answers.await_for(responses, wave);
+        let request = self.thread.request(source, nth);
+        self.ask_now(source, request).await;
+        self.answers.end();
     }
 
     /// Sends one chain; one that is under way when the load is stopped is cut short.

@@ -38,7 +38,7 @@ impl Engine {
         check(&plan)?;
         let mix = Mix::new(&plan.sources.iter().map(|source| source.weight).collect::<Vec<_>>())?;
         let chains = plan.sources.iter().map(|source| source.chains.len()).filter(|count| *count > 0);
-        let of = plan.threads.get().min(plan.in_flight()).min(chains.min().unwrap_or(usize::MAX));
+        let of = plan.senders().min(chains.min().unwrap_or(usize::MAX));
         let (sources, keep) = (plan.sources.len(), plan.keep);
         let common = Arc::new(Common {
             plan,
@@ -141,6 +141,7 @@ fn check_source(source: &Source, pace: &Loop) -> Result<(), ClientError> {
                 "{callers} callers need as many chains, since no two may send the same at a time: there are {have}"
             )))
         }
+        Loop::Waves(_) if !source.chains.is_empty() => Err(wrong("requests of chains are not sent in waves")),
         _ => Ok(()),
     }
 }

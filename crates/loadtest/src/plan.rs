@@ -1,6 +1,6 @@
 //! What is sent, to whom, and when.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use alipes_client::{ClientError, Kind, Outgoing, Target, Verb, Wire};
 use bytes::{Bytes, BytesMut};
 
 use crate::arrivals::Schedule;
+use crate::compress::compressed;
 use crate::record::Keep;
 
 /// The line of a head that a post replaces.
@@ -53,7 +54,8 @@ impl Prepared {
             Wire::Http => Ok(Prepared::Http(joined(&head::request(target, outgoing)?, &outgoing.pieces))),
             Wire::Grpc => {
                 let (head, method) = (unary::head(target, &outgoing.path)?, outgoing.path.as_str().into());
-                Ok(Prepared::Grpc { head: Box::new(head), method, message: joined("", &outgoing.pieces) })
+                let message = compressed(joined("", &outgoing.pieces), target.compression);
+                Ok(Prepared::Grpc { head: Box::new(head), method, message })
             }
         }
     }
@@ -64,7 +66,8 @@ impl Prepared {
     /// Headers of the target that cannot be sent.
     pub fn stream(target: &Target, outgoing: &Outgoing, decoupled: bool) -> Result<Prepared, ClientError> {
         let head = Box::new(local_stream::head(target)?);
-        Ok(Prepared::Stream { head, message: joined("", &outgoing.pieces), decoupled })
+        let message = compressed(joined("", &outgoing.pieces), target.compression);
+        Ok(Prepared::Stream { head, message, decoupled })
     }
 
     /// A post of anything, over HTTP.
@@ -105,6 +108,22 @@ pub enum Loop {
         /// Most requests under way.
         in_flight: NonZeroUsize,
     },
+    /// Further requests beside those under way, as soon as each of the last that began has had some responses or is
+    /// over. One thread sends them, each over a stream of its own.
+    Waves(Waves),
+}
+
+/// How many requests begin together.
+#[derive(Clone, Copy, Debug)]
+pub struct Waves {
+    /// In the first wave.
+    pub first: NonZeroUsize,
+    /// In each further one.
+    pub further: NonZeroUsize,
+    /// In all waves together: the last one has what is left.
+    pub all: NonZeroUsize,
+    /// Responses of each request before the next wave.
+    pub responses: NonZeroU64,
 }
 
 /// Requests for one server, and how often they are sent beside those for others.
@@ -157,6 +176,15 @@ impl Plan {
         match self.pace {
             Loop::Closed { callers } => callers.get(),
             Loop::Open { in_flight, .. } => in_flight.get(),
+            Loop::Waves(waves) => waves.all.get(),
+        }
+    }
+
+    /// Threads that send: no more than there are requests under way, and one for waves.
+    pub fn senders(&self) -> usize {
+        match self.pace {
+            Loop::Waves(_) => 1,
+            _ => self.threads.get().min(self.in_flight()),
         }
     }
 }

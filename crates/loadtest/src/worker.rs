@@ -13,10 +13,11 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::arrivals::Schedule;
 use crate::caller::Caller;
 use crate::line::{Line, Shared};
-use crate::plan::Loop;
+use crate::plan::{Loop, Waves};
 use crate::queue::{Due, Put, Queue};
 use crate::thread::{Common, Measured, Part, Thread};
 use crate::timer::Timer;
+use crate::waves::Wave;
 
 /// How often a thread notes how much processor time it has used.
 const NOTE_TIME: Duration = Duration::from_millis(20);
@@ -49,6 +50,7 @@ async fn drive(thread: Rc<Thread>, mut stop: watch::Receiver<Option<Duration>>) 
                     callers.spawn_local(Caller::new(thread.clone(), own, 0).closed());
                 }
             }
+            Loop::Waves(waves) => send_waves(&thread, waves, &mut callers).await,
             Loop::Open { schedule, in_flight } => {
                 Dispatcher::new(&thread, in_flight.get(), &queues).run(schedule, &mut callers).await?;
                 for queue in &queues {
@@ -74,6 +76,25 @@ async fn drive(thread: Rc<Thread>, mut stop: watch::Receiver<Option<Duration>>) 
     time.abort();
     thread.measured.busy_ns.store(alipes_clock::thread_cpu_ns(), Ordering::Relaxed);
     outcome
+}
+
+/// Begins wave after wave, until all requests were sent or nothing more is to be.
+async fn send_waves(thread: &Rc<Thread>, waves: &Waves, callers: &mut JoinSet<()>) {
+    let mut lines: Vec<_> = (0..thread.targets.len()).map(|source| Lines::new(thread, source)).collect();
+    let wave = Rc::new(Wave::default());
+    let (mut left, mut size) = (waves.all.get(), waves.first.get());
+    while left > 0 {
+        size = size.min(left);
+        wave.begin(size);
+        for _ in 0..size {
+            let Some((source, nth)) = thread.next() else { return };
+            let caller = Caller::new(thread.clone(), vec![lines[source].next()], source);
+            callers.spawn_local(caller.once(source, nth, waves.responses.get(), wave.clone()));
+        }
+        wave.over().await;
+        left -= size;
+        size = waves.further.get();
+    }
 }
 
 /// The lines of a thread to one source, of which over gRPC several share a connection.

@@ -16,12 +16,16 @@ const AGENT: &str = concat!("alipes/", env!("CARGO_PKG_VERSION"));
 /// Headers of the target that HTTP does not know or gRPC keeps for itself.
 pub fn head(target: &Target, method: &str, limit: Option<Duration>) -> Result<Request<()>, ClientError> {
     let scheme = if target.seal.is_some() { "https" } else { "http" };
-    let uri = format!("{scheme}://{}/inference.GRPCInferenceService/{method}", target.address.authority());
+    let service = if method.starts_with('/') { "" } else { "/inference.GRPCInferenceService/" };
+    let uri = format!("{scheme}://{}{service}{method}", target.address.authority());
     let request = Request::builder().method(Method::POST).uri(uri).version(Version::HTTP_2);
     let request = request.header(TE, "trailers").header(CONTENT_TYPE, "application/grpc").header(USER_AGENT, AGENT);
     let mut request = request.body(()).map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
     if let Some(limit) = limit {
         request.headers_mut().insert("grpc-timeout", timeout(limit));
+    }
+    if let Some(compression) = target.compression {
+        request.headers_mut().insert("grpc-encoding", HeaderValue::from_static(compression.name()));
     }
     for (name, value) in &target.headers {
         let (name, value) = header(name, value)?;
@@ -53,7 +57,22 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ClientEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Wire;
+    use crate::target::{Compression, Wire};
+
+    #[test]
+    fn a_method_of_another_service_has_its_whole_path() {
+        let target = Target::new("localhost:1", Wire::Grpc, Vec::new(), Duration::ZERO).unwrap();
+        let request = head(&target, "/tensorflow.serving.PredictionService/Predict", None).unwrap();
+        assert_eq!(request.uri().path(), "/tensorflow.serving.PredictionService/Predict");
+        assert!(!request.headers().contains_key("grpc-encoding"));
+    }
+
+    #[test]
+    fn the_head_says_how_messages_are_compressed() {
+        let mut target = Target::new("localhost:1", Wire::Grpc, Vec::new(), Duration::ZERO).unwrap();
+        target.compression = Some(Compression::Deflate);
+        assert_eq!(head(&target, "ModelInfer", None).unwrap().headers()["grpc-encoding"], "deflate");
+    }
 
     #[test]
     fn time_outs_have_eight_digits_at_most() {

@@ -6,3 +6,4 @@ mod loops;
 mod mixes;
 mod streams;
 mod support;
+mod waves;

@@ -1,10 +1,10 @@
 //! A load that runs.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
 use alipes_loadtest::arrivals::{Piece, Schedule};
-use alipes_loadtest::{Engine, Keep, Loop, Plan, Source};
+use alipes_loadtest::{Engine, Keep, Loop, Plan, Source, Waves};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PySequence;
@@ -32,7 +32,7 @@ impl LoadTestEngine {
     #[pyo3(signature = (
         requests, callers = None, rates = None, intervals_s = None, seed = None, in_flight = 1024, threads = 1,
         calls_per_connection = 8, count = None, samples = 0, timeout_s = None, log = 0,
-        repeats = false
+        repeats = false, waves = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "what a load is, by name")]
     fn new(
@@ -50,6 +50,7 @@ impl LoadTestEngine {
         timeout_s: Option<f64>,
         log: usize,
         repeats: bool,
+        waves: Option<(usize, usize, usize, u64)>,
     ) -> PyResult<LoadTestEngine> {
         let schedule = match (rates, intervals_s) {
             (Some(rates), None) => Some(Schedule::Rate { pieces: pieces(&rates)?, seed, repeats }),
@@ -57,10 +58,11 @@ impl LoadTestEngine {
             (None, None) => None,
             (Some(_), Some(_)) => return Err(wrong("a load has rates or intervals, not both")),
         };
-        let pace = match (callers, schedule) {
-            (Some(callers), None) => Loop::Closed { callers: positive("callers", callers)? },
-            (None, Some(schedule)) => Loop::Open { schedule, in_flight: positive("in_flight", in_flight)? },
-            _ => return Err(wrong("a load has either callers, or rates or intervals")),
+        let pace = match (callers, schedule, waves) {
+            (Some(callers), None, None) => Loop::Closed { callers: positive("callers", callers)? },
+            (None, Some(schedule), None) => Loop::Open { schedule, in_flight: positive("in_flight", in_flight)? },
+            (None, None, Some(waves)) => Loop::Waves(read_waves(waves)?),
+            _ => return Err(wrong("a load has either callers, or rates or intervals, or waves")),
         };
         let plan = Plan {
             sources: sources(requests)?,
@@ -109,6 +111,12 @@ fn sources(requests: &Bound<'_, PyAny>) -> PyResult<Vec<Source>> {
         requests.borrow().source(weight)
     };
     requests.cast::<PySequence>()?.try_iter()?.map(|pair| read(pair?)).collect()
+}
+
+fn read_waves((first, further, all, responses): (usize, usize, usize, u64)) -> PyResult<Waves> {
+    let responses = NonZeroU64::new(responses).ok_or_else(|| wrong("responses of a wave have to be 1 or more"))?;
+    let [first, further, all] = [first, further, all].map(|number| positive("a number of a wave", number));
+    Ok(Waves { first: first?, further: further?, all: all?, responses })
 }
 
 fn limit(seconds: f64) -> PyResult<Duration> {

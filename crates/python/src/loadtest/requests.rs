@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use alipes_client::{ClientError, Outgoing, Target, Wire};
+use alipes_client::{ClientError, Compression, Outgoing, Target, Wire};
 use alipes_loadtest::{Prepared, Source};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySequence};
@@ -26,7 +26,8 @@ pub struct LoadTestRequests {
 #[pymethods]
 impl LoadTestRequests {
     #[new]
-    #[pyo3(signature = (address, wire, connect_timeout_s = 10.0, headers = None, tls = None))]
+    #[pyo3(signature = (address, wire, connect_timeout_s = 10.0, headers = None, tls = None, compression = None))]
+    #[allow(clippy::too_many_arguments, reason = "what a server is, by name")]
     fn new(
         py: Python<'_>,
         address: &str,
@@ -34,8 +35,10 @@ impl LoadTestRequests {
         connect_timeout_s: f64,
         headers: Option<Vec<(String, String)>>,
         tls: Option<&ClientTls>,
+        compression: Option<&str>,
     ) -> PyResult<LoadTestRequests> {
-        let target = target::read(py, address, wire, connect_timeout_s, headers, tls)?;
+        let mut target = target::read(py, address, wire, connect_timeout_s, headers, tls)?;
+        target.compression = compression.map(|name| named(name, target.wire)).transpose()?;
         Ok(LoadTestRequests { target, prepared: Vec::new(), chains: Vec::new() })
     }
 
@@ -122,5 +125,14 @@ impl LoadTestRequests {
     fn keep(&mut self, py: Python<'_>, prepared: Result<Prepared, ClientError>) -> PyResult<()> {
         self.prepared.push(prepared.map_err(|error| exception(py, &error))?);
         Ok(())
+    }
+}
+
+fn named(name: &str, wire: Wire) -> PyResult<Compression> {
+    let known = [Compression::Gzip, Compression::Deflate];
+    match known.into_iter().find(|compression| compression.name() == name) {
+        Some(compression) if wire == Wire::Grpc => Ok(compression),
+        Some(_) => Err(wrong("requests are compressed over gRPC: give an address of gRPC")),
+        None => Err(wrong(format!("the compression '{name}' is unknown: expected 'gzip' or 'deflate'"))),
     }
 }
