@@ -106,7 +106,6 @@ def test_an_answer_that_is_an_error_ends_the_run(recorder: Recorder, tmp_path: P
         (("--service-kind", "http", "--endpoint", "a"), "--input-data should be provided with a json file"),
         (("--service-kind", "torchserve", "-m", "m"), "--input-data should be provided with a json file"),
         (("--service-kind", "kserve_v1", "-m", "m", "-i", "grpc"), "is asked over HTTP: leave out -i grpc."),
-        (("--service-kind", "tfserving", "-m", "m"), "tfserving is not served: "),
     ],
 )
 def test_a_service_says_what_it_lacks(words: tuple[str, ...], message: str) -> None:

@@ -67,6 +67,28 @@ def test_without_options_there_are_the_originals_defaults() -> None:
     assert read("-m a -i gRPC").target.address == "grpc://localhost:8001"
 
 
+def test_a_periodic_run_is_read() -> None:
+    words = "--periodic-concurrency-range 1:9:2 --request-period 3 --streaming -i grpc --profile-export-file new.json"
+    assert read(f"-m a {words}").load == Load("periodic", 1, 9, 2, is_range=True, streaming=True, period=3)
+
+
+def test_trace_settings_have_the_servers_names() -> None:
+    words = "--trace-file t.json --trace-level TIMESTAMPS --trace-level TENSORS --trace-rate 7 --trace-count -1"
+    assert read(f"-m a {words} --log-frequency 2").trace == {
+        "trace_file": ["t.json"],
+        "trace_level": ["TIMESTAMPS", "TENSORS"],
+        "trace_rate": ["7"],
+        "trace_count": ["-1"],
+        "log_frequency": ["2"],
+    }
+    assert read("-m a").trace == {}
+
+
+def test_tensorflow_serving_has_a_port_of_its_own() -> None:
+    target = read("-m a -i grpc --service-kind tfserving").target
+    assert (target.url, target.signature) == ("localhost:8500", "serving_default")
+
+
 def test_the_last_value_counts() -> None:
     assert read("-m a -b 1 -b 3 --percentile 90 --percentile=-1").data.batch == 3
     assert read("-m a --percentile 90 --percentile=-1").measuring.percentile is None
@@ -169,6 +191,57 @@ def test_data_is_read(tmp_path: Path) -> None:
             for value in ("0", "100", "101", "x")
         ),
         ("--streaming", "Streaming is only allowed with gRPC protocol."),
+        (
+            "--periodic-concurrency-range 5",
+            "Failed to parse --periodic-concurrency-range. Both <start> and <end> values must be provided.",
+        ),
+        (
+            "--periodic-concurrency-range 1:5:0",
+            "Failed to parse --periodic-concurrency-range. The <step> value must be > 0.",
+        ),
+        (
+            "--periodic-concurrency-range 5:1",
+            "Failed to parse --periodic-concurrency-range. The <start> must be <= <end>.",
+        ),
+        (
+            "--periodic-concurrency-range 100:400:7",
+            "Failed to parse --periodic-concurrency-range. The <step> value must be a factor of the range size "
+            "(<end> - <start>).",
+        ),
+        (
+            "--periodic-concurrency-range 1:1000000",
+            "Failed to parse --periodic-concurrency-range. The <end> must be <= 10000: each request has a stream of "
+            "its own.",
+        ),
+        (
+            "--periodic-concurrency-range 1:2.5",
+            "Failed to parse --periodic-concurrency-range. Invalid value provided: 1:2.5",
+        ),
+        (
+            "--periodic-concurrency-range 1:5 -i grpc",
+            "The --periodic-concurrency-range option requires bi-directional gRPC streaming.",
+        ),
+        (
+            "--periodic-concurrency-range 1:5 -i grpc --streaming",
+            "Must provide --profile-export-file when using the --periodic-concurrency-range option.",
+        ),
+        ("--request-period 0", "Failed to parse --request-period. The value must be > 0"),
+        (
+            "-i grpc --grpc-compression-algorithm foo",
+            "Failed to parse --grpc-compression-algorithm. Unsupported type provided: 'foo'. The available options are "
+            "'gzip', 'deflate', or 'none'.",
+        ),
+        (
+            "--trace-level foo",
+            "Failed to parse --trace-level. Unsupported type provided: 'foo'. The available options are 'OFF', "
+            "'TIMESTAMPS', or 'TENSORS'.",
+        ),
+        (
+            "--trace-level OFF --trace-level TENSORS",
+            "Failed to parse --trace-level. OFF cannot be combined with other levels.",
+        ),
+        ("--trace-rate -1", "Failed to parse --trace-rate. The value must be >= 0."),
+        ("--trace-count -2", "Failed to parse --trace-count. The value must be >= -1."),
         ("-a --sync", "Cannot specify --async and --sync simultaneously."),
         ("--grpc-compression-algorithm gzip", "Using compression algorithm is only allowed with gRPC protocol."),
         ("--request-parameter a:1", "Failed to parse --request-parameter. The value does not match <name:value:type>."),
@@ -220,10 +293,8 @@ def test_a_wrong_option_is_answered_in_the_originals_words(text: str, message: s
         "--enable-mpi",
         "--shared-memory cuda",
         "--model-repository /models",
-        "-i grpc --grpc-compression-algorithm gzip",
-        "--periodic-concurrency-range 1:2:1",
         "--session-concurrency 2",
-        "--trace-level TENSORS",
+        "--fixed-schedule",
     ],
 )
 def test_what_is_not_served_is_refused_by_name(text: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,8 @@ from alipes.compat.perf_analyzer.server_statistics import ServerStatistics
 from alipes.compat.perf_analyzer.settings import Settings, Target
 from alipes.compat.perf_analyzer.shared_tensors import prepare_shared
 from alipes.compat.perf_analyzer.slices import Slicing
+from alipes.compat.perf_analyzer.tfserving import ask_tfserving, prepare_predictions
+from alipes.compat.perf_analyzer.trace_settings import set_trace
 from alipes.compat.perf_analyzer.usage import usage
 from alipes.compat.perf_analyzer.windows import MeasuredWindow
 from alipes.errors import AlipesError
@@ -96,11 +98,18 @@ class _Run:
     def go(self) -> int:
         settings = self._settings
         client = self._stack.enter_context(_client(settings.target))
-        has_v2 = settings.target.kind == "triton"
-        model = Model.ask(client, settings.target) if has_v2 else model_of(settings)
-        if has_v2:
+        set_trace(settings.target, settings.trace)
+        if settings.target.kind == "triton":
+            model = Model.ask(client, settings.target)
             self._check(model)
-        prepared = self._prepare(client, model) if has_v2 else prepare_posts(settings)
+            prepared = self._prepare(client, model)
+        elif settings.target.kind == "tfserving":
+            model = ask_tfserving(settings)
+            self._check(model)
+            prepared = prepare_predictions(model, settings, dataset_of(model, settings.data))
+        else:
+            model = model_of(settings)
+            prepared = prepare_posts(settings)
         self._show([*([prepared.message] if prepared.message else []), *settings_lines(settings, model)])
         measurement = self._measurement(client, model, prepared)
         try:
@@ -111,6 +120,11 @@ class _Run:
             self._summarize()
             raise
         return self._end(model)
+
+    @property
+    def _is_periodic(self) -> bool:
+        """Whether the moments of requests are all that is wanted of the run."""
+        return self._settings.load.mode == "periodic"
 
     def _check(self, model: Model) -> None:
         data = self._settings.data
@@ -155,7 +169,9 @@ class _Run:
         logs = ends is not None or settings.reports.profile is not None or settings.measuring.requests > 0
         slicing = Slicing(load.streaming and model.is_decoupled, load.streaming, ends, logs)
         looks = Looks(statistics, metrics, check, slicing)
-        return LevelMeasurement(prepared.requests, load, settings.measuring, looks)
+        # What is sent in waves is measured as a number of requests: it settles at nothing.
+        count = int(load.end) if load.mode == "periodic" else settings.measuring.requests
+        return LevelMeasurement(prepared.requests, load, replace(settings.measuring, requests=count), looks)
 
     def _measure(self, measurement: LevelMeasurement, value: float) -> MeasuredLevel:
         settings = self._settings
@@ -171,7 +187,7 @@ class _Run:
     def _tell(self, level: MeasuredLevel, model: Model) -> None:
         """A level that was measured; also one that did not settle."""
         settings = self._settings
-        if level.has_answers:
+        if level.has_answers and not self._is_periodic:
             self._show(level_lines(level, settings, model))
         if level.outcome == "not_settled":
             count = settings.measuring.most_windows
@@ -194,6 +210,8 @@ class _Run:
             )
 
     def _summarize(self) -> None:
+        if self._is_periodic:
+            return
         shown = [level for level in self._levels if level.has_answers and level.outcome != "over_limit"]
         if shown:
             self._show(summary_lines(shown, self._settings))
@@ -202,7 +220,7 @@ class _Run:
         levels = self._levels
         self._summarize()
         settled = [level for level in levels if level.is_settled]
-        if self._settings.reports.csv is not None and settled:
+        if self._settings.reports.csv is not None and settled and not self._is_periodic:
             self._write_csv(settled, model)
         if self._settings.reports.profile is not None:
             self._export()

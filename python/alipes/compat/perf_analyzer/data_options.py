@@ -28,6 +28,7 @@ def read_data(words: Words) -> SentData:
     shared = words.read("shared-memory", _memory, "none")
     return SentData(
         words.whole("batch", plain.batch, 1, "-b (batch size)"),
+        words.has("batch"),
         _source(words),
         dict(named_shape(argument) for argument in words.all("shape")),
         words.whole("string-length", plain.text_length, 1, wanted="> 0"),

@@ -14,12 +14,14 @@ from alipes.compat.perf_analyzer.words import Words
 
 __all__ = ["read_load"]
 
-_MODES: Final = ("concurrency-range", "request-rate-range", "request-intervals")
+_MODES: Final = ("concurrency-range", "periodic-concurrency-range", "request-rate-range", "request-intervals")
 _ONE_MODE: Final = (
     "Cannot specify more then one inference load mode. Please choose only one of the following modes: "
     "--concurrency-range, --periodic-concurrency-range, --request-rate-range, or --request-intervals."
 )
 _OLDER: Final = ("threads", "most-concurrency", "dynamic-concurrency")
+_MOST_WAVES: Final = 10_000
+"""Requests of a periodic run."""
 _MOST_INTERVALS: Final = 10_000_000
 """Lines of a file of intervals."""
 
@@ -44,8 +46,11 @@ def read_load(words: Words) -> Load:
         most_threads=words.whole("max-threads", 16, 1),
         is_async=_calls(words),
         streaming=words.has("streaming"),
+        period=words.whole("request-period", 10, 1, wanted="> 0"),
     )
     _check(load)
+    if load.mode == "periodic":
+        _check_periodic(load, words)
     return load
 
 
@@ -60,6 +65,8 @@ def _levels(words: Words) -> Load:
         rate = len(spans) / sum(spans)
         rate = int(rate) or rate  # as the original shows it
         return Load("intervals", rate, rate, intervals_s=spans)
+    if (argument := words.last("periodic-concurrency-range")) is not None:
+        return _periodic(argument)
     if (argument := words.last("concurrency-range")) is not None:
         values = span(argument)
         if any(value != int(value) for value in values):
@@ -74,6 +81,33 @@ def _levels(words: Words) -> Load:
 def _range(mode: str, values: list[float]) -> Load:
     start, end, step = (*values, *(1.0, 1.0, 1.0)[len(values) :])
     return Load("concurrency" if mode == "concurrency" else "request_rate", start, end, step, len(values) > 1)
+
+
+def _periodic(argument: Argument) -> Load:
+    """Requests of the first wave, of all waves together, and of each further one."""
+    failed = f"Failed to parse {argument.written}. "
+    values = span(argument)
+    if any(value != int(value) for value in values):
+        raise OptionFailed(f"{failed}Invalid value provided: {argument.value}")
+    if len(values) == 1:
+        raise OptionFailed(f"{failed}Both <start> and <end> values must be provided.")
+    start, end, step = (*values, 1.0)[:3]
+    if step <= 0:
+        raise OptionFailed(f"{failed}The <step> value must be > 0.")
+    if start > end:
+        raise OptionFailed(f"{failed}The <start> must be <= <end>.")
+    if (end - start) % step:
+        raise OptionFailed(f"{failed}The <step> value must be a factor of the range size (<end> - <start>).")
+    if end > _MOST_WAVES:
+        raise OptionFailed(f"{failed}The <end> must be <= {_MOST_WAVES}: each request has a stream of its own.")
+    return Load("periodic", start, end, step, is_range=True)
+
+
+def _check_periodic(load: Load, words: Words) -> None:
+    if not load.streaming:
+        raise OptionFailed("The --periodic-concurrency-range option requires bi-directional gRPC streaming.")
+    if not words.has("profile-export-file"):
+        raise OptionFailed("Must provide --profile-export-file when using the --periodic-concurrency-range option.")
 
 
 def _distribution(argument: Argument) -> str:

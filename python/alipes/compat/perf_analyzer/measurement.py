@@ -210,6 +210,8 @@ class LevelMeasurement:
             # A thread sends for many: more than one pays where there are processors for the server as well.
             threads = min(load.most_threads, int(value), max((os.cpu_count() or 1) // 4, 1))
             return {"callers": int(value), "threads": threads}
+        if load.mode == "periodic":
+            return {"waves": (int(load.start), int(load.step), int(load.end), load.period)}
         if load.mode == "intervals":
             return {"intervals_s": list(load.intervals_s)}
         limit = {} if load.in_flight is None else {"in_flight": load.in_flight}

@@ -63,10 +63,7 @@ def _refused(name: str, value: str, about: str, group: int) -> Option:
 
 _OPENAI: Final = "language models are not served"
 _C_API: Final = "there is no C API of a server to load"
-_TENSORFLOW: Final = "the protocol of TensorFlow Serving is not spoken; its REST API is --service-kind kserve_v1"
 _DYNAMIC: Final = "calls of other gRPC services are not served"
-_TRACE: Final = "set traces at the server, with the trace settings of its API"
-_LEVELS: Final = "a range of concurrency within one run is not served: give the levels with --concurrency-range"
 
 _GENERAL: Final = (
     _long("version", "", "print the version"),
@@ -74,8 +71,10 @@ _GENERAL: Final = (
     _short("m", "model", "model name", "what is measured"),
     _short("x", "model-version", "model version", "its version; the latest by default"),
     _long("bls-composing-models", "string", "models that it calls, name:version with commas between, to report too"),
-    _refused("model-signature-name", "model signature name", _TENSORFLOW, 0),
-    _long("service-kind", "triton|torchserve|kserve_v1|http", "what the server speaks; triton is any V2 server"),
+    _long("model-signature-name", "model signature name", "of --service-kind tfserving; serving_default"),
+    _long(
+        "service-kind", "triton|tfserving|torchserve|kserve_v1|http", "what the server speaks; triton is any V2 server"
+    ),
     _long("endpoint", "path", "of --service-kind http: where documents are posted"),
     _refused("grpc-method", "package.service/method", _DYNAMIC, 0),
     _refused("proto", "path", _DYNAMIC, 0),
@@ -90,8 +89,10 @@ _MEASUREMENT: Final = (
     _long("request-count", "number of requests", "send so many in a single window, and look at no stability", 1),
     _long("warmup-request-count", "number of requests", "sent first, and counted for nothing", 1),
     _long("concurrency-range", "start:end:step", "levels of requests under way; an end of 0 rises to -l", 1),
-    _refused("periodic-concurrency-range", "start:end:step", _LEVELS, 1),
-    _refused("request-period", "number of responses", _LEVELS, 1),
+    _long(
+        "periodic-concurrency-range", "start:end:step", "start requests, and step more each --request-period, to end", 1
+    ),
+    _long("request-period", "number of responses", "of each of the last requests, before further ones begin; 10", 1),
     _refused("session-concurrency", "number of sessions", _OPENAI, 1),
     _refused("fixed-schedule", "", "replay the times with --request-intervals", 1),
     _long("request-rate-range", "start:end:step", "levels of requests per second", 1),
@@ -149,10 +150,15 @@ _OTHER: Final = (
     _long("profile-export-file", "path", "write every request, as JSON", 4),
     _short("H", "header", "name:value", "of each request; any number", 4),
     _long("streaming", "", "requests go over streams of gRPC", 4),
-    _long("grpc-compression-algorithm", "none", "gzip and deflate are refused: requests are not compressed", 4),
+    _long(
+        "grpc-compression-algorithm", "none|gzip|deflate", "how requests are compressed, once, before they are sent", 4
+    ),
     _refused("enable-mpi", "", "run one tester for each model, or `alipes loadtest` with several targets", 4),
-    *(_refused(name, "value", _TRACE, 4) for name in ("trace-file", "trace-level", "trace-rate", "trace-count")),
-    _refused("log-frequency", "number", _TRACE, 4),
+    _long("trace-file", "path", "where the server writes traces; this and the next four are set there, and stay", 4),
+    _long("trace-level", "OFF|TIMESTAMPS|TENSORS", "what it traces; any number", 4),
+    _long("trace-rate", "number", "one request in so many", 4),
+    _long("trace-count", "number", "how many requests; -1 for any number", 4),
+    _long("log-frequency", "number", "traces in a file; 0 for one file", 4),
     _long("collect-metrics", "", "look at the metrics of the server's GPUs", 4),
     _long("metrics-url", "url", "where they are; localhost:8002/metrics", 4),
     _long("metrics-interval", "msec", "between two looks; 1000", 4),

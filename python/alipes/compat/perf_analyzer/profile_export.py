@@ -33,8 +33,11 @@ def missing_requests(levels: Sequence[MeasuredLevel]) -> int:
 
 
 def _experiment(level: MeasuredLevel, settings: Settings) -> Iterator[str]:
-    mode = "concurrency" if settings.load.mode == "concurrency" else "request_rate"
-    value: float = int(level.value) if mode == "concurrency" else level.value
+    by_count = settings.load.mode in ("concurrency", "periodic")
+    mode = "concurrency" if by_count else "request_rate"
+    value: float = int(level.value) if by_count else level.value
+    if settings.load.mode == "periodic":
+        value = 1  # as the original has it: the concurrency is another one in each wave
     yield f'{{"experiment":{json.dumps({"mode": mode, "value": value})},"requests":['
     before = ""
     for window in level.windows:

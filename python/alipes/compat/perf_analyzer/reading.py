@@ -11,6 +11,7 @@ from alipes.compat.perf_analyzer.load_options import read_load
 from alipes.compat.perf_analyzer.parser import Argument
 from alipes.compat.perf_analyzer.settings import Measuring, Reports, Settings
 from alipes.compat.perf_analyzer.target_options import read_target
+from alipes.compat.perf_analyzer.trace_settings import read_trace
 from alipes.compat.perf_analyzer.values import (
     choice,
 )
@@ -37,8 +38,9 @@ def read_settings(arguments: Sequence[Argument]) -> Settings:
         read_data(words),
         read_sequences(words),
         _reports(words),
+        read_trace(words),
     )
-    _check(settings, words)
+    _check(settings)
     return settings
 
 
@@ -96,26 +98,15 @@ def _reports(words: Words) -> Reports:
     )
 
 
-def _check(settings: Settings, words: Words) -> None:
+def _check(settings: Settings) -> None:
     """What does not go together."""
     over_grpc = settings.target.protocol == "grpc"
-    compression = words.read(
-        "grpc-compression-algorithm",
-        lambda argument: choice(
-            argument,
-            ("gzip", "deflate", "none"),
-            "The available options are 'gzip', 'deflate', or 'none'.",
-        ),
-        "none",
-    )
     if settings.load.streaming and not over_grpc:
         raise OptionFailed("Streaming is only allowed with gRPC protocol.")
-    if compression != "none":
-        if not over_grpc:
-            raise OptionFailed("Using compression algorithm is only allowed with gRPC protocol.")
-        raise Failed(
-            f"Error: --grpc-compression-algorithm {compression} is not served: requests are not compressed", Exit.OPTION
-        )
+    if settings.target.compression and not over_grpc:
+        raise OptionFailed("Using compression algorithm is only allowed with gRPC protocol.")
+    if settings.trace and settings.target.kind != "triton":
+        raise OptionFailed("Trace settings are only supported with Triton client backend.")
     if settings.data.parameters and not over_grpc and settings.target.kind != "triton":
         raise OptionFailed("The --request-parameter option is currently only supported by gRPC protocol.")
     if settings.reports.metrics_url is not None and settings.target.kind != "triton":
@@ -141,5 +132,21 @@ def _check_service(settings: Settings) -> None:
         raise OptionFailed(f"--input-data should be provided with a json file with input data for {target.kind}.")
     if target.kind in ("torchserve", "kserve_v1", "http") and target.protocol != "http":
         raise OptionFailed(f"--service-kind {target.kind} is asked over HTTP: leave out -i grpc.")
+    if target.kind == "tfserving":
+        _check_tfserving(settings)
     if target.kind == "http" and not target.endpoint:
         raise OptionFailed('Must supply --endpoint for the service kind http. For example, "predict".')
+
+
+def _check_tfserving(settings: Settings) -> None:
+    """What the original refuses of TensorFlow Serving."""
+    if settings.target.protocol != "grpc":
+        raise OptionFailed("perf_analyzer supports only grpc protocol for TensorFlow Serving.")
+    if settings.load.streaming:
+        raise OptionFailed("perf_analyzer does not support streaming for TensorFlow Serving.")
+    if settings.load.is_async:
+        raise OptionFailed("perf_analyzer does not support async API for TensorFlow Serving.")
+    if settings.data.shared_memory:
+        raise OptionFailed("--shared-memory is not supported for TensorFlow Serving.")
+    if settings.data.parameters:
+        raise OptionFailed("--request-parameter is not supported for TensorFlow Serving.")

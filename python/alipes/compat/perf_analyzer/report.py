@@ -16,6 +16,7 @@ __all__ = ["figure", "level_heading", "level_lines", "pass_line", "settings_line
 
 _SERVICES: Final = {
     "triton": "Triton",
+    "tfserving": "TensorFlow Serving",
     "torchserve": "TorchServe",
     "kserve_v1": "KServe V1",
     "http": "HTTP",
@@ -70,7 +71,7 @@ def is_async(settings: Settings, model: Model) -> bool:
 
 
 def _load_lines(load: Load) -> Iterator[str]:
-    if load.mode != "intervals" and load.end != 1:
+    if load.mode in ("concurrency", "request_rate") and load.end != 1:
         yield f"  Latency limit: {load.latency_limit_ms} msec"
         if load.end and load.mode == "concurrency":
             yield f"  Concurrency limit: {int(max(load.start, load.end))} concurrent requests"
@@ -83,7 +84,7 @@ def _load_lines(load: Load) -> Iterator[str]:
 
 
 def level_heading(load: Load, value: float) -> str:
-    """The line in front of a level; empty for intervals."""
+    """The line in front of a level; empty for intervals and periodic runs."""
     if load.mode == "concurrency":
         return f"Request concurrency: {int(value)}"
     return f"Request Rate: {figure(value)} inference requests per seconds" if load.mode == "request_rate" else ""

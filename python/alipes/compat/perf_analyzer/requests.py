@@ -62,7 +62,8 @@ def empty_requests(target: Target) -> LoadTestRequests:
     endpoint = Endpoint.parse(target.address, tls_of(target))
     security = endpoint.tls.read() if endpoint.tls is not None else None
     headers = list(target.headers.items())
-    return LoadTestRequests(endpoint.address, endpoint.wire, headers=headers, tls=security)
+    compression = target.compression or None
+    return LoadTestRequests(endpoint.address, endpoint.wire, headers=headers, tls=security, compression=compression)
 
 
 def prepare(target: Target, model: Model, data: SentData, dataset: Dataset, streaming: bool = False) -> Prepared:

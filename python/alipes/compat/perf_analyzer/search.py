@@ -32,7 +32,7 @@ def _each(load: Load, measure: Callable[[float], MeasuredLevel]) -> Iterator[Mea
         number += 1
         following = load.start + number * load.step
         is_over = load.end > 0 and following > load.end + 1e-9 * load.step
-        if level.outcome in _ENDING or is_over or load.mode == "intervals":
+        if level.outcome in _ENDING or is_over or load.mode in ("intervals", "periodic"):
             return
 
 

@@ -30,6 +30,8 @@ def prepare_sequences(model: Model, settings: Settings, dataset: Dataset) -> Pre
     Raises:
         Failed: If there are fewer correlation ids than sequences under way, or too many requests.
     """
+    if settings.load.mode == "periodic":
+        raise Failed("Error: --periodic-concurrency-range is not served for sequences", Exit.OPTION)
     requests, ends = empty_requests(settings.target), list[bool]()
     expected = [step for stream in dataset.expected for step in stream]
     decoupled = settings.load.streaming and model.is_decoupled

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 __all__ = ["Load", "Measuring", "Mode", "Reports", "SentData", "Sequences", "Settings", "Target"]
 
-Mode: TypeAlias = Literal["concurrency", "request_rate", "intervals"]
+Mode: TypeAlias = Literal["concurrency", "request_rate", "intervals", "periodic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,14 @@ class Target:
     Attributes:
         model: Name of the model.
         version: Its version; the latest where it is empty.
-        kind: Of the service: `triton`, `kserve_v1`, `torchserve` or `http`.
+        kind: Of the service: `triton`, `tfserving`, `kserve_v1`, `torchserve` or `http`.
         url: Host and port.
         protocol: `http` or `grpc`.
         headers: Of each request.
         endpoint: Path of the service `http`.
         composing: Models with their versions that a model calls, beside those of an ensemble.
+        signature: Of a model of TensorFlow Serving.
+        compression: Of requests over gRPC: `gzip`, `deflate`, or none where it is empty.
         encryption: The files of TLS by role, where connections are encrypted: `roots`, `certificate`, `key`.
     """
 
@@ -36,6 +38,8 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     endpoint: str = ""
     composing: Sequence[tuple[str, str]] = ()
+    signature: str = "serving_default"
+    compression: str = ""
     encryption: Mapping[str, Path] | None = None
 
     @property
@@ -51,7 +55,8 @@ class Load:
     """The levels of load.
 
     Attributes:
-        mode: What a level is: requests under way, requests per second, or the intervals of a file.
+        mode: What a level is: requests under way, requests per second, the intervals of a file, or, periodic, a run of
+            requests that begin in waves.
         start: The first level.
         end: The last level; 0 goes on until the latency limit.
         step: Between levels.
@@ -64,6 +69,7 @@ class Load:
         is_async: What the settings say of calls; the engine's never block.
         streaming: Requests in streams of gRPC.
         in_flight: Most requests under way where a level is a rate; none leaves it to the engine.
+        period: Periodic: responses of each request of a wave before the next wave begins.
     """
 
     mode: Mode = "concurrency"
@@ -79,6 +85,7 @@ class Load:
     is_async: bool | None = None
     streaming: bool = False
     in_flight: int | None = None
+    period: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +119,7 @@ class SentData:
 
     Attributes:
         batch: Rows of a request.
+        has_batch: Whether the command line names their number.
         source: `random`, `zero`, or files, or one folder.
         shapes: By input, for sizes that the model leaves open.
         text_length: Characters of random text.
@@ -124,6 +132,7 @@ class SentData:
     """
 
     batch: int = 1
+    has_batch: bool = False
     source: Literal["random", "zero"] | Sequence[Path] = "random"
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     text_length: int = 128
@@ -177,7 +186,7 @@ class Reports:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of it."""
+    """All of it; `trace` are settings of the server, by name, that are set before the run."""
 
     target: Target
     load: Load = field(default_factory=Load)
@@ -185,3 +194,4 @@ class Settings:
     data: SentData = field(default_factory=SentData)
     sequences: Sequences = field(default_factory=Sequences)
     reports: Reports = field(default_factory=Reports)
+    trace: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -82,7 +82,7 @@ def _placed(region: SharedMemory, content: bytes | int) -> dict[str, Any]:
 
 
 def _in_flight(load: Load) -> int:
-    return int(max(load.start, load.end)) if load.mode == "concurrency" else _OPEN_IN_FLIGHT
+    return int(max(load.start, load.end)) if load.mode in ("concurrency", "periodic") else _OPEN_IN_FLIGHT
 
 
 def _output_bytes(port: Port, rows: int, unknown: int) -> int:

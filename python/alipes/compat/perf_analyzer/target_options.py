@@ -13,15 +13,15 @@ from alipes.compat.perf_analyzer.words import Words
 
 __all__ = ["read_target"]
 
-_SERVICES: Final = ("triton", "torchserve", "kserve_v1", "http")
+_SERVICES: Final = ("triton", "tfserving", "torchserve", "kserve_v1", "http")
 _REFUSED_SERVICES: Final = {
-    "tfserving": "its gRPC protocol is not spoken, and its REST API is --service-kind kserve_v1",
     "openai": "language models are not served",
     "triton_c_api": "there is no C API of a server to load",
     "dynamic_grpc": "calls of other gRPC services are not served",
 }
-_SERVICES_WANTED: Final = "The available options are 'triton', 'torchserve', 'kserve_v1', or 'http'."
+_SERVICES_WANTED: Final = "The available options are 'triton', 'tfserving', 'torchserve', 'kserve_v1', or 'http'."
 _PORTS: Final = {"http": "localhost:8000", "grpc": "localhost:8001"}
+_TENSORFLOW: Final = "localhost:8500"
 
 
 def read_target(words: Words) -> Target:
@@ -36,7 +36,8 @@ def read_target(words: Words) -> Target:
     model = words.text("model")
     if not model and kind != "http":
         raise OptionFailed("Failed to parse -m (model name). The value must be specified.")
-    url = words.text("url") or _PORTS[protocol]
+    usual = _TENSORFLOW if kind == "tfserving" and protocol == "grpc" else _PORTS[protocol]
+    url = words.text("url") or usual
     composing = tuple(_versioned(text) for text in words.text("bls-composing-models").split(",") if text)
     return Target(
         model,
@@ -47,6 +48,8 @@ def read_target(words: Words) -> Target:
         dict(_header(argument) for argument in words.all("header")),
         words.text("endpoint"),
         composing,
+        words.text("model-signature-name") or "serving_default",
+        words.read("grpc-compression-algorithm", _compression, ""),
         _encryption(words, protocol),
     )
 
@@ -58,6 +61,11 @@ def _service(argument: Argument) -> str:
             Exit.OPTION,
         )
     return choice(argument, _SERVICES, _SERVICES_WANTED)
+
+
+def _compression(argument: Argument) -> str:
+    wanted = "The available options are 'gzip', 'deflate', or 'none'."
+    return choice(argument, ("gzip", "deflate", "none"), wanted).removeprefix("none")
 
 
 def _protocol(argument: Argument) -> Literal["http", "grpc"]:
