@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,8 @@ from support.command import alipes
 from support.models import add_model, times
 from support.python_models import DECOUPLED, add_python_model
 from support.regions import ALLOWED
-from support.server import ServerProcess
+from support.server import TIMEOUT_S, ServerProcess
+from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
 
@@ -123,6 +127,25 @@ def test_tensors_lie_in_shared_memory(server: ServerProcess, outputs: list[str])
     level = level_of(*words)
     assert (level["answers"], level["failed"]) == (20, 0)
     assert not [path for path in set(SHM.iterdir()) - before if path.name.startswith("alipes-")]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_removes_the_memory(server: ServerProcess, how: signal.Signals) -> None:
+    def regions() -> set[Path]:
+        return {path for path in SHM.iterdir() if path.name.startswith(f"alipes-{tester.pid}-")}
+
+    before = executed(server, "double")
+    words = ["loadtest", "double", f"--url=http://{server.http}", "--shared-memory", "--count=1000000000"]
+    with subprocess.Popen([sys.executable, "-m", "alipes", *words], stderr=subprocess.PIPE, text=True) as tester:
+        try:
+            until(lambda: executed(server, "double") > before + 10)
+            assert len(regions()) == 1
+            tester.send_signal(how)
+            _, err = tester.communicate(timeout=TIMEOUT_S)
+        finally:
+            tester.kill()
+    assert "Traceback" not in err
+    assert not regions()
 
 
 def test_sequences_lie_in_shared_memory(server: ServerProcess) -> None:

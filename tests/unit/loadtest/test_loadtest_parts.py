@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from alipes import ConfigError
-from alipes.loadtest import Histogram, ModelRequests, RequestLog, Share, Streams, Window
+from alipes.loadtest import Closed, Histogram, Level, ModelRequests, Report, RequestLog, Share, Streams, Window
+from alipes.loadtest.cells import HEADINGS, STREAM_HEADINGS, level_rows, stream_rows
 from alipes.loadtest.mix import labels, read_shares
 
 
@@ -58,3 +59,33 @@ def test_shares_have_names_of_their_own() -> None:
     assert read_shares("a") == [Share("a")]
     with pytest.raises(ConfigError, match="empty"):
         read_shares([])
+
+
+def mixed() -> Level:
+    streamed = window(9, streams=Streams(3, histogram(1), histogram(2, 2)))
+    whole = window(1, 2, 9, streams=streamed.streams, parts=(window(1, 2), streamed))
+    return Level(Closed(2), [whole], 1, True, 1, names=("plain", "streamed"))
+
+
+def test_the_table_has_a_row_for_each_share_below_its_level() -> None:
+    level = mixed()
+    rows = level_rows(level)
+    assert [row[:2] for row in rows] == [("2 in flight", "3/s"), ("plain", "2/s"), ("streamed", "1/s")]
+    assert all(len(row) == len(HEADINGS) for row in rows)
+    [streams] = stream_rows(level)
+    assert streams == ("streamed", "3/s", "1 ms", "1 ms", "2 ms", "2 ms")
+    assert len(streams) == len(STREAM_HEADINGS)
+    assert stream_rows(Level(Closed(1), [window(1)], 1, True, 1)) == []
+
+
+def test_shares_are_a_table_and_in_the_document() -> None:
+    report = Report("http://a:1", [mixed()])
+    rows = report.share_rows()
+    assert [(row["load"], row["share"], row["answers"]) for row in rows] == [(2, "plain", 2), (2, "streamed", 1)]
+    assert rows[0].keys() == rows[1].keys()
+    [level] = report.to_dict()["levels"]
+    assert [(share["share"], share["responses_rate"]) for share in level["shares"]] == [
+        ("plain", None),
+        ("streamed", 3.0),
+    ]
+    assert "shares" not in Report("a", [Level(Closed(1), [window(1)], 1, True, 1)]).to_dict()["levels"][0]
