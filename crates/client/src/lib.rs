@@ -18,6 +18,8 @@ pub mod mailbox;
 pub mod message;
 pub mod pool;
 pub mod runtime;
+#[cfg(test)]
+mod scripted;
 pub mod socket;
 pub mod target;
 pub mod waiting;

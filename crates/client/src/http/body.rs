@@ -2,18 +2,21 @@
 
 use alipes_protocol::limits::{CLIENT_MAX_BODY_BYTES, CLIENT_SMALL_BODY_BYTES, HTTP_MAX_HEADER_BYTES};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::head::{Head, Length};
 use crate::aligned;
 use crate::error::ClientError;
-use crate::socket::Socket;
 
 /// The body behind a head that was just taken out of `buffer`, which holds what came with it.
 ///
 /// # Errors
 /// If the connection breaks, or the body is longer than the limit.
-pub async fn read(socket: &mut Socket, buffer: &mut BytesMut, head: &Head) -> Result<Bytes, ClientError> {
+pub async fn read<S: AsyncRead + Unpin>(
+    socket: &mut S,
+    buffer: &mut BytesMut,
+    head: &Head,
+) -> Result<Bytes, ClientError> {
     match head.length {
         Length::Known(length) if length > CLIENT_MAX_BODY_BYTES => Err(too_long()),
         Length::Known(length) if length <= CLIENT_SMALL_BODY_BYTES => {
@@ -36,7 +39,12 @@ pub async fn read(socket: &mut Socket, buffer: &mut BytesMut, head: &Head) -> Re
 }
 
 /// A large body lies by itself, so that the first tensor is aligned and nothing else keeps the memory.
-async fn large(socket: &mut Socket, buffer: &mut BytesMut, length: usize, offset: usize) -> Result<Bytes, ClientError> {
+async fn large<S: AsyncRead + Unpin>(
+    socket: &mut S,
+    buffer: &mut BytesMut,
+    length: usize,
+    offset: usize,
+) -> Result<Bytes, ClientError> {
     let mut body = aligned::room(length, offset.min(length));
     let come = buffer.len().min(length);
     body.extend_from_slice(&buffer[..come]);
@@ -50,7 +58,7 @@ async fn large(socket: &mut Socket, buffer: &mut BytesMut, length: usize, offset
     Ok(body.freeze())
 }
 
-async fn chunked(socket: &mut Socket, buffer: &mut BytesMut) -> Result<Bytes, ClientError> {
+async fn chunked<S: AsyncRead + Unpin>(socket: &mut S, buffer: &mut BytesMut) -> Result<Bytes, ClientError> {
     let mut body = BytesMut::new();
     loop {
         let size = loop {
@@ -78,7 +86,7 @@ async fn chunked(socket: &mut Socket, buffer: &mut BytesMut) -> Result<Bytes, Cl
 }
 
 /// What follows the last chunk, up to an empty line.
-async fn trailers(socket: &mut Socket, buffer: &mut BytesMut) -> Result<(), ClientError> {
+async fn trailers<S: AsyncRead + Unpin>(socket: &mut S, buffer: &mut BytesMut) -> Result<(), ClientError> {
     loop {
         match buffer.windows(2).position(|pair| pair == b"\r\n") {
             Some(0) => {
@@ -96,7 +104,7 @@ async fn trailers(socket: &mut Socket, buffer: &mut BytesMut) -> Result<(), Clie
 ///
 /// # Errors
 /// At the end of the connection.
-pub async fn more(socket: &mut Socket, buffer: &mut BytesMut) -> Result<(), ClientError> {
+pub async fn more<S: AsyncRead + Unpin>(socket: &mut S, buffer: &mut BytesMut) -> Result<(), ClientError> {
     if socket.read_buf(buffer).await.map_err(broken)? == 0 { Err(ended()) } else { Ok(()) }
 }
 

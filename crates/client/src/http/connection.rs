@@ -1,13 +1,17 @@
 //! A connection of HTTP/1.1, for one request at a time.
 
+#[cfg(test)]
+mod fuzz;
+
 use std::io::IoSlice;
+use std::os::fd::AsFd;
 
 use alipes_protocol::limits::HTTP_MAX_HEADER_BYTES;
 use bytes::{Buf, Bytes, BytesMut};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use serde::Deserialize;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::head::{self, Head};
 use super::{body, reply};
@@ -24,8 +28,8 @@ const BUFFER_BYTES: usize = 8 * 1024;
 const PIECES_AT_ONCE: usize = 16;
 
 /// A connection, and what was read of it beyond the last answer.
-pub struct HttpConnection {
-    socket: Socket,
+pub struct HttpConnection<S = Socket> {
+    socket: S,
     buffer: BytesMut,
 }
 
@@ -38,13 +42,17 @@ impl HttpConnection {
         let socket = socket::open(target, driver).await?;
         Ok(HttpConnection { socket, buffer: BytesMut::new() })
     }
+}
 
+impl<S: AsFd> HttpConnection<S> {
     /// Whether the server has neither closed it nor sent what nobody asked for.
     pub fn is_alive(&self) -> bool {
         let look = recv(&self.socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
         look == Err(Errno::AGAIN)
     }
+}
 
+impl<S: AsyncRead + AsyncWrite + Unpin> HttpConnection<S> {
     /// Asks.
     ///
     /// # Returns

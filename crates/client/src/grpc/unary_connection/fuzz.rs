@@ -1,14 +1,11 @@
 //! Fuzzers of what a server may send over HTTP/2: every call ends, with an answer or an error.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
-
 use alipes_testkit::fuzz::{Choices, Fuzzer};
 use bytes::BufMut;
-use tokio::io::ReadBuf;
 
 use super::*;
 use crate::message::Verb;
+use crate::scripted::{Scripted, without_waiting};
 use crate::target::Wire;
 
 /// Bytes of an input's end that say how it arrives, and what is asked.
@@ -17,47 +14,7 @@ const CHOICES: usize = 6;
 /// Calls on a connection.
 const CALLS: usize = 3;
 
-/// A server that says what it says, whatever it is asked.
-struct Scripted {
-    incoming: Bytes,
-    /// Most bytes of a read.
-    piece: usize,
-    sent: Vec<u8>,
-}
-
-impl AsyncRead for Scripted {
-    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
-        let server = self.get_mut();
-        let count = server.piece.min(server.incoming.len()).min(into.remaining());
-        into.put_slice(&server.incoming.split_to(count));
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Scripted {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        self.get_mut().sent.extend_from_slice(bytes);
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// What a future gives that never has to wait.
-fn at_once<T>(work: impl Future<Output = T>) -> T {
-    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("it waits, though the server has said everything"),
-    }
-}
-
-fn framed(kind: u8, flags: u8, call: u32, content: &[u8]) -> Vec<u8> {
+pub(super) fn framed(kind: u8, flags: u8, call: u32, content: &[u8]) -> Vec<u8> {
     let mut buffer = BytesMut::new();
     FrameHead { length: content.len(), kind, flags, call }.write(&mut buffer);
     buffer.extend_from_slice(content);
@@ -65,7 +22,7 @@ fn framed(kind: u8, flags: u8, call: u32, content: &[u8]) -> Vec<u8> {
 }
 
 /// What servers say: settings, answers, refusals, goodbyes.
-fn connections() -> Vec<Vec<u8>> {
+pub(super) fn connections() -> Vec<Vec<u8>> {
     let head = b"\x88\x40\x0ccontent-type\x10application/grpc";
     let trailers = b"\x00\x0bgrpc-status\x010";
     let refusal = b"\x88\x00\x0bgrpc-status\x015\x00\x0cgrpc-message\x06no%20x";
@@ -110,8 +67,7 @@ fn check_calls(input: &[u8]) {
     let (wire, mut choices) = Choices::split(input, CHOICES);
     let piece = 1 + choices.below(1 << 16);
     let target = Target::new("localhost:1", Wire::Grpc, Vec::new(), Duration::ZERO).expect("an address");
-    let incoming = Bytes::copy_from_slice(wire);
-    let mut connection = UnaryConnection::new(Scripted { incoming, piece, sent: Vec::new() });
+    let mut connection = UnaryConnection::new(Scripted::whole(wire, piece));
     let mut answers = 0;
     for _ in 0..CALLS {
         let mut message = BytesMut::from(&[0][..]);
@@ -120,18 +76,18 @@ fn check_calls(input: &[u8]) {
         message.put_bytes(7, length);
         let pieces = vec![message.freeze()];
         let request = Outgoing { path: "Echo".into(), verb: Verb::Post, json_length: None, pieces, infer: true };
-        let outcome = at_once(connection.ask(&target, request, None));
+        let outcome = without_waiting(connection.ask(&target, request, None));
         answers += outcome.iter().map(Bytes::len).sum::<usize>();
         if let Err(error) = outcome {
             assert!(!error.message.is_empty() && error.message.len() <= 1024 + 3 * wire.len());
             break;
         }
-        if !at_once(connection.is_alive()) {
+        if !without_waiting(connection.is_alive()) {
             break;
         }
     }
     assert!(answers <= wire.len(), "more was answered than was sent");
-    check_sent(&connection.socket.sent);
+    check_sent(&connection.socket.sent());
 }
 
 /// What a client sends is a preface and whole frames, whatever it was told about their size.

@@ -13,6 +13,8 @@ mod fuzz;
 mod head;
 mod huffman;
 mod pending_call;
+#[cfg(test)]
+mod recorded;
 pub mod shared;
 #[cfg(test)]
 mod shared_tests;
@@ -292,13 +294,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
             frames::window(0, std::mem::take(&mut self.consumed), &mut self.outgoing);
         }
         let Some(call) = call else { return Ok(()) };
-        call.ended = head.flags & frames::LAST != 0;
+        let is_last = head.flags & frames::LAST != 0;
         call.consumed += size;
-        if due(call.consumed) && !call.ended {
+        if due(call.consumed) && !is_last {
             frames::window(call.number, std::mem::take(&mut call.consumed), &mut self.outgoing);
         }
         let content = content.slice(frames::content(head, content).ok_or_else(|| nonsense("a frame's padding"))?);
-        call.data(content)
+        call.data(content)?;
+        call.ended = is_last;
+        Ok(())
     }
 
     fn headers(&mut self, head: FrameHead, content: &Bytes, call: Option<&mut PendingCall>) -> Result<(), ClientError> {
@@ -364,7 +368,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
 
     fn goodbye(&mut self, content: &[u8], call: Option<&mut PendingCall>) -> Result<(), ClientError> {
         self.leaving = true;
-        let last = word(content).ok_or_else(|| nonsense("a goodbye"))?;
+        let last = last_call(content).ok_or_else(|| nonsense("a goodbye"))?;
         match call {
             Some(call) if call.number > last => {
                 let reason = content.get(4..).and_then(word).unwrap_or_default();
@@ -373,6 +377,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
             _ => Ok(()),
         }
     }
+}
+
+/// The last call that a server answers which says goodbye; the first bit means nothing.
+fn last_call(content: &[u8]) -> Option<u32> {
+    word(content).map(|last| last & i32::MAX as u32)
 }
 
 fn word(content: &[u8]) -> Option<u32> {

@@ -1,6 +1,10 @@
 //! HTTP/2 for the calls of several callers on one thread: what they send while others' answers are read leaves in one
 //! write, and answers that came together are handed over together.
 
+mod call;
+#[cfg(test)]
+mod fuzz;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -10,11 +14,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::{Buf, BufMut, Bytes};
-use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
+use self::call::SharedCall;
 use super::frames::{self, FrameHead};
 use super::pending_call::PendingCall;
-use super::{BUFFER_BYTES, UnaryConnection, broken, explained, nonsense, word};
+use super::{BUFFER_BYTES, UnaryConnection, broken, explained, last_call, nonsense, word};
 use crate::error::ClientError;
 use crate::message::Received;
 use crate::socket::Socket;
@@ -26,43 +31,38 @@ const MOST_CALLS: u16 = 3;
 /// Why a call is withdrawn: its caller has no use for it.
 const CANCEL: u32 = 8;
 
-/// Most bytes that are copied to be sent before the socket has taken them.
-const UNSENT_BYTES: usize = 1 << 20;
+/// Most bytes of all that the socket has not taken: heads of calls and their ends, and what a server is owed that asks
+/// for answers and reads none. Callers by the ten thousand stay below it.
+const OWED_BYTES: usize = 8 << 20;
 
 /// A connection for callers on one thread. Each clone is a way to it; it ends with the last one.
-pub struct SharedConnection {
-    state: Rc<RefCell<State>>,
+pub struct SharedConnection<S = Socket> {
+    state: Rc<RefCell<State<S>>>,
 }
 
-struct State {
-    connection: UnaryConnection<Socket>,
+struct State<S> {
+    connection: UnaryConnection<S>,
     /// By their numbers, which ascend.
     calls: VecDeque<SharedCall>,
     most_calls: usize,
-    /// Callers that wait for another call to end.
-    waiting: VecDeque<Waker>,
+    /// Callers that wait for another call to end, by the order in which they came.
+    waiting: VecDeque<(u64, Waker)>,
+    /// The place of the next caller that waits.
+    next_place: u64,
     driver: Option<Waker>,
     failure: Option<ClientError>,
     is_abandoned: bool,
 }
 
-struct SharedCall {
-    pending: PendingCall,
-    unsent: Bytes,
-    sent: Option<Instant>,
-    first: Option<Instant>,
-    failure: Option<ClientError>,
-    caller: Option<Waker>,
-}
-
-impl SharedConnection {
+impl<S: AsyncRead + AsyncWrite + Unpin> SharedConnection<S> {
     /// A connection over a socket that was just opened, and what has to run beside its callers.
-    pub fn new(socket: Socket) -> (SharedConnection, impl Future<Output = ()>) {
+    pub fn new(socket: S) -> (SharedConnection<S>, impl Future<Output = ()>) {
         let state = Rc::new(RefCell::new(State {
             connection: UnaryConnection::new(socket),
             calls: VecDeque::new(),
             most_calls: usize::MAX,
             waiting: VecDeque::new(),
+            next_place: 0,
             driver: None,
             failure: None,
             is_abandoned: false,
@@ -88,8 +88,10 @@ impl SharedConnection {
     /// # Errors
     /// What the server says, and a connection that breaks.
     pub async fn ask(&self, target: &Target, method: &str, message: Bytes) -> Result<Received, ClientError> {
-        poll_fn(|cx| self.state.borrow_mut().poll_room(cx)).await;
+        let mut room = Room { state: &self.state, place: None };
+        poll_fn(|cx| room.poll(cx)).await;
         let number = self.state.borrow_mut().begin(target, method, message)?;
+        drop(room);
         let mut answer = Answer { state: &self.state, number: Some(number) };
         let call = poll_fn(|cx| self.state.borrow_mut().poll_end(number, cx)).await;
         answer.number = None;
@@ -101,13 +103,13 @@ impl SharedConnection {
     }
 }
 
-impl Clone for SharedConnection {
-    fn clone(&self) -> SharedConnection {
+impl<S> Clone for SharedConnection<S> {
+    fn clone(&self) -> SharedConnection<S> {
         SharedConnection { state: self.state.clone() }
     }
 }
 
-impl Drop for SharedConnection {
+impl<S> Drop for SharedConnection<S> {
     fn drop(&mut self) {
         // This way, and what drives the connection.
         if Rc::strong_count(&self.state) == 2
@@ -119,13 +121,35 @@ impl Drop for SharedConnection {
     }
 }
 
+/// The room for a call that a caller waits for. One that leaves passes on what it was woken for.
+struct Room<'a, S> {
+    state: &'a RefCell<State<S>>,
+    place: Option<u64>,
+}
+
+impl<S> Room<'_, S> {
+    fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
+        self.state.borrow_mut().poll_room(&mut self.place, cx)
+    }
+}
+
+impl<S> Drop for Room<'_, S> {
+    fn drop(&mut self) {
+        let mut state = self.state.borrow_mut();
+        if let Some(place) = self.place.take() {
+            state.leave(place);
+        }
+        state.wake_waiting();
+    }
+}
+
 /// The answer that a caller waits for.
-struct Answer<'a> {
-    state: &'a RefCell<State>,
+struct Answer<'a, S> {
+    state: &'a RefCell<State<S>>,
     number: Option<u32>,
 }
 
-impl Drop for Answer<'_> {
+impl<S> Drop for Answer<'_, S> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.state.borrow_mut().withdraw(number);
@@ -133,40 +157,42 @@ impl Drop for Answer<'_> {
     }
 }
 
-impl State {
-    fn poll_room(&mut self, cx: &Context<'_>) -> Poll<()> {
+impl<S> State<S> {
+    fn poll_room(&mut self, place: &mut Option<u64>, cx: &Context<'_>) -> Poll<()> {
         if self.calls.len() < self.most_calls || self.failure.is_some() {
+            place.take().into_iter().for_each(|place| self.leave(place));
             return Poll::Ready(());
         }
-        self.waiting.push_back(cx.waker().clone());
+        match *place {
+            Some(known) => {
+                let index = self.waiting.binary_search_by_key(&known, |(place, _)| *place);
+                self.waiting[index.expect("it stays until its caller leaves")].1.clone_from(cx.waker());
+            }
+            None => {
+                *place = Some(self.next_place);
+                self.waiting.push_back((self.next_place, cx.waker().clone()));
+                self.next_place += 1;
+            }
+        }
         Poll::Pending
     }
 
-    fn begin(&mut self, target: &Target, method: &str, message: Bytes) -> Result<u32, ClientError> {
-        if let Some(failure) = &self.failure {
-            return Err(explained(target, failure.clone()));
+    fn leave(&mut self, place: u64) {
+        if let Ok(index) = self.waiting.binary_search_by_key(&place, |(place, _)| *place) {
+            self.waiting.remove(index);
         }
-        let connection = &mut self.connection;
-        if connection.is_spent() {
-            return Err(explained(target, ClientError::broken("the server closes it")));
-        }
-        let mut block = bytes::BytesMut::new();
-        connection.heads.write(target, method, None, &mut block)?;
-        let pending = PendingCall::new(connection.number, connection.first_window, false);
-        connection.number += 2;
-        connection.open(&pending, &block);
-        let number = pending.number;
-        let mut call = SharedCall { pending, unsent: message, sent: None, first: None, failure: None, caller: None };
-        call.send(connection);
-        self.calls.push_back(call);
-        self.wake_driver();
-        Ok(number)
+    }
+
+    /// Wakes as many callers as there is room for, the first ones first; each leaves when it looks.
+    fn wake_waiting(&self) {
+        let room = if self.failure.is_some() { usize::MAX } else { self.most_calls.saturating_sub(self.calls.len()) };
+        self.waiting.iter().take(room).for_each(|(_, waker)| waker.wake_by_ref());
     }
 
     fn poll_end(&mut self, number: u32, cx: &Context<'_>) -> Poll<SharedCall> {
         let index = self.index(number).expect("a call stays until its caller has its answer");
         let call = &mut self.calls[index];
-        if !call.pending.ended && call.failure.is_none() {
+        if !call.is_over() {
             if !call.caller.as_ref().is_some_and(|caller| caller.will_wake(cx.waker())) {
                 call.caller = Some(cx.waker().clone());
             }
@@ -188,10 +214,9 @@ impl State {
     }
 
     fn remove(&mut self, index: usize) -> SharedCall {
-        if let Some(waiting) = self.waiting.pop_front() {
-            waiting.wake();
-        }
-        self.calls.remove(index).expect("its index was just found")
+        let call = self.calls.remove(index).expect("its index was just found");
+        self.wake_waiting();
+        call
     }
 
     fn reset(&mut self, number: u32) {
@@ -209,6 +234,29 @@ impl State {
         if let Some(driver) = &self.driver {
             driver.wake_by_ref();
         }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> State<S> {
+    fn begin(&mut self, target: &Target, method: &str, message: Bytes) -> Result<u32, ClientError> {
+        if let Some(failure) = &self.failure {
+            return Err(explained(target, failure.clone()));
+        }
+        let connection = &mut self.connection;
+        if connection.is_spent() {
+            return Err(explained(target, ClientError::broken("the server closes it")));
+        }
+        let mut block = bytes::BytesMut::new();
+        connection.heads.write(target, method, None, &mut block)?;
+        let pending = PendingCall::new(connection.number, connection.first_window, false);
+        connection.number += 2;
+        connection.open(&pending, &block);
+        let number = pending.number;
+        let mut call = SharedCall::new(pending, message);
+        call.send(connection);
+        self.calls.push_back(call);
+        self.wake_driver();
+        Ok(number)
     }
 
     /// Sends and receives as much as there is.
@@ -242,6 +290,7 @@ impl State {
                 Poll::Ready(Ok(0)) => return Err(broken(std::io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(written)) => connection.outgoing.advance(written),
                 Poll::Ready(Err(error)) => return Err(broken(error)),
+                Poll::Pending if connection.outgoing.len() > OWED_BYTES => return Err(unread()),
                 Poll::Pending => return Ok(()),
             }
             if connection.outgoing.is_empty() {
@@ -276,7 +325,9 @@ impl State {
     }
 
     fn handle(&mut self, head: FrameHead, content: Bytes, now: Instant) -> Result<(), ClientError> {
+        // What comes behind the end of a call does not count, whether its caller has seen the end or not.
         let index = if head.call == 0 { None } else { self.index(head.call) };
+        let index = index.filter(|index| !self.calls[*index].is_over());
         match (head.kind, index) {
             (frames::RESET, _) => self.ended_by_server(index, &content),
             (frames::GOODBYE, _) => self.goodbye(&content),
@@ -312,9 +363,9 @@ impl State {
 
     fn goodbye(&mut self, content: &[u8]) -> Result<(), ClientError> {
         self.connection.goodbye(content, None)?;
-        let last = word(content).unwrap_or_default();
+        let last = last_call(content).unwrap_or_default();
         let reason = content.get(4..).and_then(word).unwrap_or_default();
-        for call in self.calls.iter_mut().filter(|call| call.pending.number > last) {
+        for call in self.calls.iter_mut().filter(|call| call.pending.number > last && !call.is_over()) {
             call.fail(ClientError::broken(format!("the server closes it ({})", h2::Reason::from(reason))));
         }
         Ok(())
@@ -333,46 +384,20 @@ impl State {
             call.pending.window += more;
             call.send(&mut self.connection);
         }
+        self.wake_waiting();
         Ok(())
     }
 
     fn fail(&mut self, error: &ClientError) {
         self.failure = Some(error.clone());
-        self.calls.iter_mut().filter(|call| !call.pending.ended).for_each(|call| call.fail(error.clone()));
-        self.waiting.drain(..).for_each(Waker::wake);
+        self.calls.iter_mut().filter(|call| !call.is_over()).for_each(|call| call.fail(error.clone()));
+        self.wake_waiting();
     }
 }
 
-impl SharedCall {
-    /// Puts as much of its message into what is sent as the server has left room for.
-    fn send(&mut self, connection: &mut UnaryConnection<Socket>) {
-        while !self.unsent.is_empty() && self.failure.is_none() && !self.pending.ended {
-            let room = connection.window.min(self.pending.window).min(connection.frame as i64);
-            let free = UNSENT_BYTES.saturating_sub(connection.outgoing.len());
-            let length = self.unsent.len().min(usize::try_from(room).unwrap_or(0)).min(free);
-            if length == 0 {
-                return;
-            }
-            let part = self.unsent.split_to(length);
-            (connection.window, self.pending.window) =
-                (connection.window - length as i64, self.pending.window - length as i64);
-            let flags = if self.unsent.is_empty() { frames::LAST } else { 0 };
-            FrameHead { length, kind: frames::DATA, flags, call: self.pending.number }.write(&mut connection.outgoing);
-            connection.outgoing.extend_from_slice(&part);
-            if self.unsent.is_empty() {
-                self.sent = Some(alipes_clock::now());
-            }
-        }
-    }
-
-    fn fail(&mut self, error: ClientError) {
-        self.failure = Some(error);
-        self.wake();
-    }
-
-    fn wake(&mut self) {
-        if let Some(caller) = self.caller.take() {
-            caller.wake();
-        }
-    }
+/// The error of a server that sends and reads nothing.
+fn unread() -> ClientError {
+    ClientError::broken(format!(
+        "the server has not read the last {OWED_BYTES} bytes, and sends what has to be answered"
+    ))
 }

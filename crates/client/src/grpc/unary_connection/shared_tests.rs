@@ -39,6 +39,16 @@ async fn ask(connection: &SharedConnection, method: &str, message: &[u8]) -> Res
     connection.ask(&target(), method, framed(message)).await.map(|received| received.body)
 }
 
+/// Waits for what others bring about.
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap_or_else(|_| panic!("{what} did not come"));
+}
+
 #[tokio::test]
 async fn calls_of_all_sizes_are_under_way_together() {
     let work = async {
@@ -164,6 +174,83 @@ async fn the_connection_ends_with_its_last_caller() {
         let mut other = other;
         let read = tokio::io::AsyncReadExt::read_to_end(&mut other, &mut rest);
         tokio::time::timeout(Duration::from_secs(30), read).await.expect("the socket is closed").unwrap();
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn whoever_waits_for_room_gets_what_others_leave() {
+    let work = async {
+        let (connection, mut other) = pair();
+        let mut bytes = BytesMut::new();
+        frames::settings(&[(3, 1)], &mut bytes);
+        other.write_all(&bytes).await.unwrap();
+        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let first = ask(&connection, "Echo", b"x");
+        let mut first = Box::pin(first);
+        assert!(tokio::time::timeout(Duration::from_millis(5), &mut first).await.is_err());
+        let mut second = Box::pin(ask(&connection, "Echo", b"y"));
+        assert!(tokio::time::timeout(Duration::from_millis(5), &mut second).await.is_err());
+        let third = tokio::task::spawn_local({
+            let connection = connection.clone();
+            async move { ask(&connection, "Echo", b"z").await }
+        });
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        // The second has been woken for the first's room, and leaves without using it.
+        drop(first);
+        drop(second);
+        until("the third's turn", || connection.under_way() == 1).await;
+        drop(other);
+        assert!(third.await.unwrap().is_err());
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn more_room_is_for_all_who_wait() {
+    let work = async {
+        let (connection, mut other) = pair();
+        let mut bytes = BytesMut::new();
+        frames::settings(&[(3, 1)], &mut bytes);
+        other.write_all(&bytes).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let callers: Vec<_> = (0..5)
+            .map(|_| {
+                let connection = connection.clone();
+                tokio::task::spawn_local(async move { ask(&connection, "Echo", b"x").await })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(connection.under_way(), 1);
+        bytes.clear();
+        frames::settings(&[(3, 100)], &mut bytes);
+        other.write_all(&bytes).await.unwrap();
+        until("all turns", || connection.under_way() == callers.len()).await;
+        drop(other);
+        for caller in callers {
+            assert!(caller.await.unwrap().is_err());
+        }
+    };
+    LocalSet::new().run_until(work).await;
+}
+
+#[tokio::test]
+async fn a_server_that_reads_nothing_and_asks_for_answers_is_left() {
+    let work = async {
+        let (connection, mut other) = pair();
+        let mut pings = BytesMut::new();
+        for _ in 0..1000 {
+            FrameHead { length: 8, kind: frames::PING, flags: 0, call: 0 }.write(&mut pings);
+            pings.extend_from_slice(b"12345678");
+        }
+        let flood = tokio::spawn(async move { while other.write_all(&pings).await.is_ok() {} });
+        let ended = tokio::time::timeout(Duration::from_secs(60), ask(&connection, "Echo", b"x")).await;
+        let error = ended.expect("it is left").unwrap_err();
+        assert!(error.message.contains("has not read"), "{error}");
+        assert!(connection.is_spent());
+        drop(connection);
+        tokio::time::timeout(Duration::from_secs(60), flood).await.expect("the socket is closed").unwrap();
     };
     LocalSet::new().run_until(work).await;
 }
