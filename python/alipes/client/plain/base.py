@@ -21,7 +21,7 @@ from alipes.client.plain.transport import TransportReception, TransportRequest
 from alipes.client.signature import Signature, read_signature
 from alipes.client.triton_aliases import TritonAliases
 from alipes.config.nearest import nearest_first
-from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, Unsupported
+from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, TransportError, Unsupported
 
 __all__ = ["EXPLICIT_MEND", "PlainClient", "result_of"]
 
@@ -133,7 +133,12 @@ class PlainClient(ServerCalls, TritonAliases):
             config = yield from self._call_steps(self._operations.config(model, version), timeout_s)
         except InferError:
             config = None  # not every server has configurations; such a one reports missing inputs itself
-        return self._learn(model, version, read_signature(metadata, config))
+        try:
+            signature = read_signature(metadata, config)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            text = f"what {self.endpoint} says of model '{model}' cannot be read: expected the metadata of a model"
+            raise TransportError(text) from error
+        return self._learn(model, version, signature)
 
     def _metadata_steps(self, model: str, version: str, timeout_s: float | None = None) -> Steps[dict[str, Any]]:
         """Fetches a model's versions, inputs and outputs."""

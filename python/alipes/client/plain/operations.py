@@ -101,15 +101,15 @@ class HttpOperations:
 
     def server_metadata(self) -> Call[Document]:
         """Name, version, extensions."""
-        return Call("/v2", None, json.loads)
+        return Call("/v2", None, _document)
 
     def metadata(self, model: str, version: str) -> Call[Document]:
         """A model's inputs and outputs."""
-        return Call(_model(model, version), None, json.loads)
+        return Call(_model(model, version), None, _document)
 
     def config(self, model: str, version: str) -> Call[Document]:
         """A model's configuration."""
-        return Call(f"{_model(model, version)}/config", None, json.loads)
+        return Call(f"{_model(model, version)}/config", None, _document)
 
     def statistics(self, model: str, version: str) -> Call[list[Document]]:
         """Statistics of a model, or of all."""
@@ -146,6 +146,13 @@ class HttpOperations:
 
 
 HTTP = HttpOperations()
+
+
+def _document(body: bytes) -> Document:
+    document = json.loads(body)
+    if not isinstance(document, dict):
+        raise ValueError(f"expected a JSON object, got {body[:60]!r}")
+    return document
 
 
 def index_entry(line: Mapping[str, Any]) -> IndexEntry:

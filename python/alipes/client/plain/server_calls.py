@@ -204,8 +204,9 @@ class ServerCalls:
             return call.read(response)
         except AlipesError:
             raise
-        except ValueError as error:
-            raise TransportError(f"the answer of {self.endpoint} to {call.path} cannot be read: {error}") from error
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            why = f"it has no {error}" if isinstance(error, KeyError) else error
+            raise TransportError(f"the answer of {self.endpoint} to {call.path} cannot be read: {why}") from error
 
     @property
     def _operations(self) -> Operations:

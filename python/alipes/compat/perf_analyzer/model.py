@@ -78,7 +78,7 @@ class Model:
         """The model of a server of the V2 protocol.
 
         Raises:
-            Failed: If the server is not there, or does not know the model.
+            Failed: If the server is not there, does not know the model, or answers with what describes none.
         """
         name, version = target.model, target.version
         try:
@@ -88,9 +88,12 @@ class Model:
         try:
             config = client.config(name, version)
             composing = [*_steps(client, config, []), *target.composing]
+            return cls.read(metadata, config, version, composing)
         except AlipesError as error:
             raise Failed(f"error: failed to get model config: {server_words(error, target)}\n") from error
-        return cls.read(metadata, config, version, composing)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            words = f"what {target.address} answers describes no model: is it a server of the V2 protocol?"
+            raise Failed(f"error: failed to get model config: {words}\n") from error
 
     @classmethod
     def read(
