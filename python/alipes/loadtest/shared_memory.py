@@ -24,6 +24,8 @@ _MAX_BYTES: Final = 1 << 30
 """Most shared memory of one load."""
 _ALIGNMENT: Final = 64
 """To which multiple of bytes each tensor begins."""
+_RELEASE_S: Final = 5.0
+"""Longest wait for a server to let go of the region."""
 
 
 class SharedMemoryRequests:
@@ -94,7 +96,7 @@ class SharedMemoryRequests:
         region, self._region = self._region, None
         try:
             if region is not None:
-                region.close()
+                region.close(_RELEASE_S)
         except AlipesError:
             pass  # the memory is removed all the same, and a server that answers nothing maps nothing for long
         finally:

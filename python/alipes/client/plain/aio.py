@@ -322,10 +322,8 @@ class AsyncClient(PlainClient):
 
     async def unshare(self, region: SharedMemory) -> None:
         """Unregisters memory of `share` and releases it."""
-        try:
-            await self._drive(self._unshare_steps(region))
-        finally:
-            region.close()
+        region.close()
+        await self._drive(self._unshare_steps(region))
 
     def close(self) -> Awaitable[None]:
         """Closes the connections that no request uses now: at once, and `await client.close()` does the same."""

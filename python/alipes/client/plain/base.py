@@ -209,10 +209,10 @@ class PlainClient(ServerCalls, TritonAliases):
         self._regions = (*self._regions, region)
         return region
 
-    def _unshare_steps(self, region: SharedMemory) -> Steps[None]:
+    def _unshare_steps(self, region: SharedMemory, timeout_s: float | None = None) -> Steps[None]:
         """Unregisters a shared-memory region."""
         self._regions = tuple(other for other in self._regions if other is not region)
-        yield from self._call_steps(self._operations.unshare(region.name))
+        yield from self._call_steps(self._operations.unshare(region.name), timeout_s)
 
     def _live_steps(self, timeout_s: float | None) -> Steps[bool]:
         """Whether the server answers."""

@@ -46,7 +46,7 @@ class SharedMemory:
             os.close(descriptor)
         self._bytes: npt.NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8)
         self._start: int = self._bytes.__array_interface__["data"][0]
-        self._on_close: Callable[[], None] | None = None
+        self._on_close: Callable[[float | None], None] | None = None
 
     def __enter__(self) -> SharedMemory:
         """The region itself."""
@@ -92,18 +92,21 @@ class SharedMemory:
             "shared_memory_byte_size": array.nbytes,
         }
 
-    def on_close(self, forget: Callable[[], None]) -> None:
-        """Sets a callback for `close`: it unregisters the region before the memory is released."""
+    def on_close(self, forget: Callable[[float | None], None]) -> None:
+        """Sets a callback for `close`, which unregisters the region within so many seconds."""
         self._on_close = forget
 
-    def close(self) -> None:
-        """Unregisters the region. The memory itself is released with the last array in it."""
+    def close(self, timeout_s: float | None = None) -> None:
+        """Unregisters the region. The memory itself is released with the last array in it, here and at the server.
+
+        Args:
+            timeout_s: Longest wait for the server; the client's own by default.
+        """
         forget, self._on_close = self._on_close, None
-        try:
-            if forget is not None:
-                forget()
-        finally:
-            self._unlink()
+        # The name goes first: who is killed while a server does not answer leaves no memory behind.
+        self._unlink()
+        if forget is not None:
+            forget(timeout_s)
 
 
 def _unlink(path: Path, process: int) -> None:

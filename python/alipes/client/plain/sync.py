@@ -326,7 +326,7 @@ class Client(PlainClient):
             InferError: If the server refuses; it must run on this machine and allow it.
         """
         region = self._drive(self._share_steps(byte_size))
-        region.on_close(lambda: self._drive(self._unshare_steps(region)))
+        region.on_close(lambda timeout_s: self._drive(self._unshare_steps(region, timeout_s)))
         return region
 
     def close(self) -> None:

@@ -42,6 +42,7 @@ from alipes.compat.perf_analyzer.trace_settings import set_trace
 from alipes.compat.perf_analyzer.usage import usage
 from alipes.compat.perf_analyzer.windows import MeasuredWindow
 from alipes.errors import AlipesError
+from alipes.leaving import leaving_on_signals
 
 __all__ = ["main"]
 
@@ -54,7 +55,7 @@ def main(words: Sequence[str]) -> int:
             print(about)
             return Exit.OK
         settings = read_settings(arguments)
-        with ExitStack() as stack:
+        with leaving_on_signals(), ExitStack() as stack:
             return _Run(settings, stack).go()
     except OptionFailed as error:
         print(f"{error.prefix}{error}\n{usage()}", file=sys.stderr)

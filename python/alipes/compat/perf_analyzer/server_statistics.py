@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
 
 from alipes.client import Client
 from alipes.compat.perf_analyzer.model import Model
 from alipes.errors import AlipesError
 
 __all__ = ["Counts", "ServerStatistics", "Snapshot"]
+
+_LOOK_S: Final = 5.0
+"""Longest wait for a server's statistics: one that hangs must not hold up the end of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,6 @@ class ServerStatistics:
         return Snapshot(own, dict(composing))
 
     def _of(self, name: str, version: str) -> tuple[tuple[str, str], Counts]:
-        documents = self._client.statistics(name, version)
+        documents = self._client.statistics(name, version, timeout_s=_LOOK_S)
         latest = max(documents, key=lambda document: int(document["version"]))
         return (name, str(latest["version"])), Counts.read(latest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +23,8 @@ __all__ = ["prepare_shared"]
 _MAX_BYTES: Final = 1 << 30
 """Most memory that is shared."""
 _ALIGNMENT: Final = 64
+_RELEASE_S: Final = 5.0
+"""Longest wait for a server to let go of the memory."""
 _AREAS: Final = 2
 """Areas for outputs for each request under way, so that an answer seldom lands in one that is in use."""
 _OPEN_IN_FLIGHT: Final = 64
@@ -45,7 +47,7 @@ def prepare_shared(client: Client, model: Model, settings: Settings, dataset: Da
     whole = sum(_aligned(len(content)) for batch in contents for content in batch)
     whole += count * sum(map(_aligned, sizes.values()))
     region = _region(client, settings, whole)
-    stack.enter_context(region)
+    stack.callback(_release, region)
     inputs = [
         [(name, datatype, shape, None, _placed(region, content)) for (name, datatype, shape, _), content in described]
         for described in (zip(*pair, strict=True) for pair in zip(tensors, contents, strict=True))
@@ -70,6 +72,12 @@ def _region(client: Client, settings: Settings, size: int) -> SharedMemory:
         raise Failed(f"error: Unable to init infer data manager: {words}\n") from error
     except OSError as error:
         raise Failed(f"error: Unable to init infer data manager: no shared memory: {error.strerror}\n") from error
+
+
+def _release(region: SharedMemory) -> None:
+    # The memory is removed all the same: of a server that does not answer nothing more is wanted. Ctrl-C ends the wait.
+    with suppress(AlipesError, KeyboardInterrupt):
+        region.close(_RELEASE_S)
 
 
 def _placed(region: SharedMemory, content: bytes | int) -> dict[str, Any]:
