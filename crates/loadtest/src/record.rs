@@ -14,6 +14,9 @@ use crate::streamed::Streamed;
 /// Most kinds of failures that are told apart; further ones are counted as others.
 const MAX_FAILURES: usize = 32;
 
+/// Longest text of a failure in bytes; a longer one, which a server may well send, is cut.
+const MAX_TEXT_BYTES: usize = 1024;
+
 /// The kind of the failures beyond those that are told apart.
 const OTHERS: &str = "other failures";
 
@@ -156,6 +159,8 @@ impl Record {
     }
 
     fn count_failures(&mut self, text: &str, count: u64) {
+        let end = (0..=text.len().min(MAX_TEXT_BYTES)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let text = &text[..end];
         if let Some(known) = self.failures.get_mut(text) {
             *known += count;
         } else {
@@ -212,5 +217,16 @@ mod tests {
         }
         assert_eq!(record.failures.len(), MAX_FAILURES + 1);
         assert_eq!(record.failures[OTHERS], 100 - MAX_FAILURES as u64);
+    }
+
+    #[test]
+    fn a_failure_as_long_as_a_book_is_cut_between_characters() {
+        let mut record = Record::default();
+        for length in [400, 4000, 40_000] {
+            record.failed(&ClientError::new(Kind::Broken, "ž€".repeat(length)));
+        }
+        assert_eq!(record.failures.values().copied().collect::<Vec<_>>(), [3]);
+        let text = record.failures.keys().next().unwrap();
+        assert!((MAX_TEXT_BYTES - 3..=MAX_TEXT_BYTES).contains(&text.len()) && "ž€".repeat(400).starts_with(text));
     }
 }

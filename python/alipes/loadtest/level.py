@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Final
 
 from alipes.loadtest.histogram import Histogram
@@ -20,6 +21,9 @@ _BUSY: Final = 0.9
 """Share of its threads' time from which the tester may itself be the limit."""
 _LATE: Final = 0.1
 """Lateness of the tester as a share of the latency, from which it is worth a word."""
+
+_MISSED: Final = 5
+"""Requests of an open loop in a row whose answers are missing, at which a server may hang."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,25 @@ class Level:
     def _counted(self) -> Sequence[Window]:
         return self.windows[-self.used :]
 
+    @property
+    def _silent_s(self) -> float:
+        """Seconds at the end in which nothing came that was due by all that came before; 0 where something did."""
+        silent = takewhile(lambda window: not (window.answers or window.failed), reversed(self._counted))
+        silent_s = sum(window.seconds for window in silent)
+        interval_s = 0 if isinstance(self.pace, Closed) else _MISSED / self.pace.value
+        return silent_s if silent_s > max(self.result.latencies.max_ms / 1e3, interval_s) else 0
+
     def notes(self) -> list[str]:
         """What a reader of the figures has to know."""
         result = self.result
         notes = []
         if not result.answers and not result.failed:
             notes.append(f"no answer came within {result.seconds:.3g} s")
+        elif silent_s := self._silent_s:
+            notes.append(
+                f"nothing came any more in the last {silent_s:.3g} s, which is longer than any answer took: the server "
+                "may hang"
+            )
         if not self.is_settled and len(self.windows) > 1 and result.answers:
             rates = [window.rate for window in self._counted]
             latencies = [latency_ms(window, self.percentile) for window in self._counted if window.answers]

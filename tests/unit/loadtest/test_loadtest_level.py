@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from alipes.loadtest import Closed, Level, Window
+from alipes.loadtest import Closed, Level, Open, Window
+from alipes.loadtest.pace import Pace
 from support.load_windows import histogram, report, window
 
 
@@ -56,6 +57,23 @@ def test_a_report_as_text_is_its_table_and_its_notes() -> None:
     assert [line.split("  ")[0].strip() for line in lines[1:3]] == ["1 in flight", "8 in flight"]
     assert lines[0].index("rate") + len("rate") == lines[1].index("/s") + len("/s") == lines[2].index("/s") + len("/s")
     assert lines[3:] == ["8 in flight: 3 failed: </script> refused"]
+
+
+@pytest.mark.parametrize(
+    ("pace", "silence", "noted"),
+    [
+        (Closed(1), [], False),
+        (Closed(1), [window(0)], True),
+        (Closed(1), [window(0), window(failures={"no": 1}), window(0, failures={"no": 1})], False),
+        (Closed(1), [window(1, 3000.0), window(0), window(0)], False),
+        (Open.at(1), [window(0), window(0)], False),
+        (Open.at(100), [window(0), window(0)], True),
+    ],
+)
+def test_a_server_that_may_hang_is_a_note(pace: Pace, silence: list[Window], noted: bool) -> None:
+    windows = [window(), *silence]
+    notes = Level(pace, windows, len(windows), False, 1).notes()
+    assert any("nothing came any more in the last" in note for note in notes) is noted
 
 
 def test_figures_are_a_dictionary() -> None:
