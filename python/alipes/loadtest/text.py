@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from alipes.loadtest.cells import HEADINGS, comparison_headings, comparison_rows, level_row
+from alipes.loadtest.cells import (
+    HEADINGS,
+    STREAM_HEADINGS,
+    comparison_headings,
+    comparison_rows,
+    level_rows,
+    stream_rows,
+)
 
 if TYPE_CHECKING:
     from alipes.loadtest.comparison import Comparison
@@ -15,8 +22,10 @@ __all__ = ["aligned", "comparison_text", "report_text"]
 
 
 def report_text(report: Report) -> str:
-    """The table of the levels, and their notes."""
-    lines = aligned(HEADINGS, [level_row(level) for level in report.levels], right=HEADINGS[:-1])
+    """The table of the levels, that of their streams where there are some, and their notes."""
+    lines = aligned(HEADINGS, [row for level in report.levels for row in level_rows(level)], right=HEADINGS[:-1])
+    if streams := [row for level in report.levels for row in stream_rows(level)]:
+        lines += aligned(STREAM_HEADINGS, streams, right=STREAM_HEADINGS)
     return "\n".join([*lines, *(f"{level.pace}: {note}" for level in report.levels for note in level.notes())])
 
 
