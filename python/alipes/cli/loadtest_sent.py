@@ -179,6 +179,10 @@ class Sender:
         if sent.sequences is None:
             return made
         length, number = _sequences(sent.sequences)
+        if number is not None and number < self.callers:
+            raise UsageFailed(
+                f"give --sequences as many correlation ids as there are callers: {number} of {self.callers}"
+            )
         return Sequences(made, length, number or max(self.callers, _LEAST_SEQUENCES))
 
 

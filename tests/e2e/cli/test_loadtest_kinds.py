@@ -116,8 +116,8 @@ def test_sequences_have_a_number_of_correlation_ids(server: ServerProcess) -> No
     words = ["loadtest", "nth", f"--url=http://{server.http}", "--callers=3", f"--count={3 * LENGTH}"]
     assert alipes(*words, f"--sequences={LENGTH}:3").code == 0
     few = alipes(*words, f"--sequences={LENGTH}:2")
-    assert few.code == 1
-    assert "3 callers need as many chains" in few.message
+    assert few.code == 2
+    assert "as many correlation ids as there are callers: 2 of 3" in few.message
 
 
 @pytest.mark.parametrize("outputs", [[], ["--shared-outputs=64"]])

@@ -83,7 +83,6 @@ def prepare(target: Target, model: Model, data: SentData, dataset: Dataset, stre
                 continue
             tensors = [tensor(model, name, array) for name, array in step.items()]
             parameters = dict(data.parameters)
-            parameters = dict(data.parameters)
             requests.infer(target.model, target.version, tensors, outputs, "", parameters, streaming, decoupled)
     except (AlipesError, ValueError) as error:
         raise Failed(f"error: Failed to init manager inputs: {error}\n") from error
