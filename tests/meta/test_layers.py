@@ -42,10 +42,11 @@ ALLOWED = {
     "serve": {"apps", "local_ports", "progress", "config", "client"},
     "attached": {"config", "repository", "worker", "serve", "client"},
     "monitor": {"local_ports", "client"},
-    "loadtest": {"client", "plots"},
+    "tables": set(),
+    "loadtest": {"client", "plots", "tables"},
     "plots": {"monitor"},
-    "advise": {"client", "config", "tune"},
-    "tune": {"client", "config", "loadtest", "plots", "serve"},
+    "advise": {"client", "config", "tables", "tune"},
+    "tune": {"client", "config", "loadtest", "plots", "serve", "tables"},
 }
 EVERYBODY = {"errors", "types", "_core", "lazily", "leaving"}
 # These may import anything.

@@ -14,6 +14,7 @@ from alipes.advise.reading import Flow, Reading, flows, processor_share, round_t
 from alipes.client import Client, Tls
 from alipes.client.endpoint import Endpoint
 from alipes.errors import ConfigError
+from alipes.tables import frame
 
 __all__ = ["Advice", "advise"]
 
@@ -47,13 +48,9 @@ class Advice:
         """One row for each model, as a `pandas.DataFrame`.
 
         Raises:
-            ConfigError: If pandas is not installed.
+            Unsupported: If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ConfigError("tables need pandas: pip install pandas") from error
-        return pd.DataFrame(self.rows())
+        return frame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each model, for JSON."""

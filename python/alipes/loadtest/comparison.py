@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from alipes.loadtest.level import Level
 from alipes.loadtest.pace import Closed, Pace
 from alipes.loadtest.ratio import Ratio
-from alipes.loadtest.tables import frame, without_nan
+from alipes.loadtest.shown import Rows, Shown
 from alipes.loadtest.window import Window
+from alipes.tables import without_nan
 
 if TYPE_CHECKING:
     from alipes.loadtest.measure import Requests
@@ -41,7 +42,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """What a comparison of two showed.
 
     Attributes:
@@ -51,6 +52,8 @@ class Comparison:
         threads: Threads that sent.
         begun: When the first round began.
     """
+
+    _title = "Comparison"
 
     candidates: tuple[Candidate, Candidate]
     pace: Pace
@@ -164,14 +167,8 @@ class Comparison:
             "conclusions": self.conclusions(),
         }
 
-    def to_pandas(self, of: str = "ratios") -> Any:
-        """A `pandas.DataFrame` with one row for each of the `ratios`, or for each side in each of the `rounds`.
-
-        Raises:
-            ConfigError: If there is no such table.
-            Unsupported: If pandas is not installed.
-        """
-        return frame({"ratios": self.rows, "rounds": self.window_rows}, of)
+    def _tables(self) -> dict[str, Rows]:
+        return {"ratios": self.rows, "rounds": self.window_rows}
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A figure of matplotlib: the ratios with their intervals, the rounds, and the distributions of the latency.
@@ -186,26 +183,10 @@ class Comparison:
 
         return plot_comparison(self, path)
 
-    def to_html(self, title: str = "Comparison") -> str:
-        """A page that needs no other file.
-
-        Raises:
-            Unsupported: If matplotlib is not installed.
-        """
+    def _page(self, title: str) -> str:
         from alipes.loadtest.page import comparison_page
 
         return comparison_page(self, title)
-
-    def save(self, path: str | os.PathLike[str], title: str = "Comparison") -> None:
-        """Writes the results: `.csv`, `.parquet`, `.json`, `.html`, `.png`, `.svg` or `.pdf`, as the name ends.
-
-        Raises:
-            ConfigError: If the name ends otherwise.
-            Unsupported: If what writes it is not installed.
-        """
-        from alipes.loadtest.save import save
-
-        save(self, path, title)
 
     def _ratio(self, values: Sequence[Sequence[float]]) -> Ratio:
         first, second = (one[: self.rounds] for one in values)

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from alipes.loadtest.level import Level, latency_ms
-from alipes.loadtest.tables import frame, without_nan
+from alipes.loadtest.shown import Rows, Shown
+from alipes.tables import without_nan
 
 __all__ = ["Report"]
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Shown):
     """What a load test showed.
 
     Attributes:
@@ -23,6 +24,8 @@ class Report:
         levels: In the order in which they were measured.
         begun: When the first level began.
     """
+
+    _title = "Load test"
 
     address: str
     levels: Sequence[Level] = field(default_factory=list)
@@ -55,14 +58,8 @@ class Report:
         levels = [_document(level) for level in self.levels]
         return {"address": self.address, "begun": self.begun.isoformat(timespec="seconds"), "levels": levels}
 
-    def to_pandas(self, of: str = "levels") -> Any:
-        """A `pandas.DataFrame` with one row for each of the `levels`, or for each of their `windows` or `shares`.
-
-        Raises:
-            ConfigError: If there is no such table.
-            Unsupported: If pandas is not installed.
-        """
-        return frame({"levels": self.rows, "windows": self.window_rows, "shares": self.share_rows}, of)
+    def _tables(self) -> dict[str, Rows]:
+        return {"levels": self.rows, "windows": self.window_rows, "shares": self.share_rows}
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A figure of matplotlib: rates, latencies, their distribution, and how they went from window to window.
@@ -77,26 +74,10 @@ class Report:
 
         return plot_report(self, path)
 
-    def to_html(self, title: str = "Load test") -> str:
-        """A page that needs no other file.
-
-        Raises:
-            Unsupported: If matplotlib is not installed.
-        """
+    def _page(self, title: str) -> str:
         from alipes.loadtest.page import report_page
 
         return report_page(self, title)
-
-    def save(self, path: str | os.PathLike[str], title: str = "Load test") -> None:
-        """Writes the results: `.csv`, `.parquet`, `.json`, `.html`, `.png`, `.svg` or `.pdf`, as the name ends.
-
-        Raises:
-            ConfigError: If the name ends otherwise.
-            Unsupported: If what writes it is not installed.
-        """
-        from alipes.loadtest.save import save
-
-        save(self, path, title)
 
 
 def _document(level: Level) -> dict[str, Any]:

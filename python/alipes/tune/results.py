@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from alipes.config.schema import ModelConfig
-from alipes.errors import ConfigError
+from alipes.tables import frame
 from alipes.tune.decisions import decisions
 from alipes.tune.goal import FAILED, Goal, Rank, figure_of
 from alipes.tune.machine import Machine
@@ -120,13 +120,9 @@ class Results:
         """One row for each trial, as a `pandas.DataFrame`.
 
         Raises:
-            ConfigError: If pandas is not installed.
+            Unsupported: If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ConfigError("tables need pandas: pip install pandas") from error
-        return pd.DataFrame(self.rows())
+        return frame(self.rows())
 
     def plot(self, across: str = "rate", up: str = "p99_ms", path: str | os.PathLike[str] | None = None) -> Any:
         """All candidates in two figures, with those that no other one beats joined by a line.

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from alipes.errors import ConfigError, Unsupported
 
-__all__ = ["Rows", "frame", "library", "to_csv", "without_nan", "write_parquet"]
+__all__ = ["Rows", "frame", "frame_of", "library", "to_csv", "without_nan", "write_parquet"]
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 """All with the same names."""
@@ -25,7 +25,16 @@ def without_nan(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def frame(tables: Mapping[str, Callable[[], Rows]], of: str) -> Any:
+def frame(rows: Rows) -> Any:
+    """The rows as a `pandas.DataFrame`.
+
+    Raises:
+        Unsupported: If pandas is not installed.
+    """
+    return library("pandas").DataFrame(rows)
+
+
+def frame_of(tables: Mapping[str, Callable[[], Rows]], of: str) -> Any:
     """A `pandas.DataFrame` of one of several tables.
 
     Raises:
@@ -34,7 +43,7 @@ def frame(tables: Mapping[str, Callable[[], Rows]], of: str) -> Any:
     """
     if of not in tables:
         raise ConfigError(f"there is no table '{of}': expected {' or '.join(tables)}", key="of")
-    return library("pandas").DataFrame(tables[of]())
+    return frame(tables[of]())
 
 
 def to_csv(rows: Rows) -> str:
