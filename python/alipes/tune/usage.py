@@ -1,4 +1,8 @@
-"""What a server and its worker processes use: memory and processor time."""
+"""What a server and its worker processes use: memory and processor time.
+
+It reads `/proc` itself. psutil finds children by reading the state of every process of the machine, its swap counts a
+page once for each process that shares it, and every installation would bring it for these few lines.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +39,11 @@ class Usage:
 
 def usage(pid: int) -> Usage:
     """Looks; a process that ends meanwhile counts for nothing."""
-    found = list(_tree(pid))
-    shares = [_fields(one, "smaps_rollup") for one in found]
+    busy_s = {one: busy_s for one in _tree(pid) if (busy_s := _busy_s(one)) is not None}
+    shares = [_fields(one, "smaps_rollup") for one in busy_s]
     memory = sum(fields.get("Pss", 0) for fields in shares)
     swap = sum(fields.get("SwapPss", fields.get("Swap", 0)) for fields in shares)
-    return Usage(memory * 1024, swap * 1024, sum(map(_busy_s, found)), len(found))
+    return Usage(memory * 1024, swap * 1024, sum(busy_s.values()), len(busy_s))
 
 
 def resident_bytes(pid: int) -> int:
@@ -70,9 +74,10 @@ def _fields(pid: int, file: str) -> dict[str, int]:
     return {name: int(number) for name, number in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
 
 
-def _busy_s(pid: int) -> float:
+def _busy_s(pid: int) -> float | None:
+    """Processor time so far; `None` of a process that is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
-        return 0.0
+        return None
     return (int(fields[11]) + int(fields[12])) / _TICKS
