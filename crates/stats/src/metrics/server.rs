@@ -1,0 +1,128 @@
+//! Metrics of what a server has beside model versions, none of which Triton has.
+
+use std::time::Duration;
+
+use super::text::{escape, family, sample};
+use crate::turn::TurnReading;
+
+/// Metrics of one worker process.
+pub struct WorkerRow {
+    /// Labels of its model, and the instance.
+    pub labels: String,
+    /// Whether it takes requests.
+    pub up: bool,
+    /// Number of restarts.
+    pub restarts: u64,
+}
+
+/// Appends the families of worker processes, which Triton does not have.
+pub fn workers(text: &mut String, rows: &[WorkerRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    family(text, "alipes_worker_up", "Whether the worker process of an instance takes requests", "gauge");
+    rows.iter().for_each(|row| sample(text, "alipes_worker_up", &row.labels, f64::from(u8::from(row.up))));
+    family(text, "alipes_worker_restarts_total", "Starts of a worker process after its first", "counter");
+    rows.iter().for_each(|row| sample(text, "alipes_worker_restarts_total", &row.labels, row.restarts as f64));
+}
+
+/// Metrics of one streaming model.
+pub struct SequencesRow {
+    /// Labels of the model.
+    pub labels: String,
+    /// Its live sequences.
+    pub live: usize,
+}
+
+/// Appends the families of streaming models, which Triton does not have.
+pub fn sequences(text: &mut String, rows: &[SequencesRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    family(text, "alipes_live_sequences", "Sequences whose state the server keeps", "gauge");
+    rows.iter().for_each(|row| sample(text, "alipes_live_sequences", &row.labels, row.live as f64));
+}
+
+/// Metrics of one model that tunes itself.
+pub struct TuningRow {
+    /// Labels of the model.
+    pub labels: String,
+    /// What 99 of 100 requests are to be answered within.
+    pub objective: Duration,
+    /// The queue delay that is set.
+    pub queue_delay: Duration,
+    /// The batch that is set, in rows.
+    pub batch: u32,
+    /// Instances in service.
+    pub instances: usize,
+    /// Changes so far.
+    pub changes: u64,
+}
+
+/// Appends the families of models that tune themselves, which Triton does not have.
+pub fn tuning(text: &mut String, rows: &[TuningRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    let mut series = |name, help, kind, value: fn(&TuningRow) -> f64| {
+        family(text, name, help, kind);
+        rows.iter().for_each(|row| sample(text, name, &row.labels, value(row)));
+    };
+    let objective = "Time that 99 of 100 requests are to be answered within";
+    series("alipes_tuning_objective_seconds", objective, "gauge", |row| row.objective.as_secs_f64());
+    let delay = "Longest wait for company that a model has chosen";
+    series("alipes_tuning_queue_delay_seconds", delay, "gauge", |row| row.queue_delay.as_secs_f64());
+    let batch = "Rows of the batch that a model has chosen";
+    series("alipes_tuning_batch_rows", batch, "gauge", |row| f64::from(row.batch));
+    let instances = "Instances that a model has chosen to have in service";
+    series("alipes_tuning_instances", instances, "gauge", |row| row.instances as f64);
+    let changes = "Changes that a model has made, those that it took back among them";
+    series("alipes_tuning_changes_total", changes, "counter", |row| row.changes as f64);
+}
+
+/// Appends the families of network threads, which Triton does not have.
+pub fn turns(text: &mut String, readings: &[TurnReading]) {
+    let mut series = |name, help, kind, value: fn(&TurnReading) -> f64| {
+        family(text, name, help, kind);
+        readings.iter().for_each(|reading| {
+            sample(text, name, &format!("thread=\"{}\"", reading.thread), value(reading));
+        });
+    };
+    let longest = "Longest time in seconds that a network thread has spent on one task without serving others";
+    series("alipes_network_longest_turn_seconds", longest, "gauge", |reading| reading.longest.as_secs_f64());
+    let long = "Turns of a network thread that were longer than is logged";
+    series("alipes_network_long_turns_total", long, "counter", |reading| reading.long_turns as f64);
+}
+
+/// Appends which alipes this is, in the way of `nv_build_info` and others: a gauge of 1 whose label says it.
+pub fn build(text: &mut String, version: &str) {
+    family(text, "alipes_build_info", "Version of alipes that serves", "gauge");
+    sample(text, "alipes_build_info", &format!("version=\"{}\"", escape(version)), 1.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_network_thread_shows_its_turns() {
+        let mut text = String::new();
+        let longest = Duration::from_millis(252);
+        turns(&mut text, &[TurnReading { thread: 1, longest, long_turns: 7 }]);
+        for line in [
+            "# TYPE alipes_network_longest_turn_seconds gauge",
+            r#"alipes_network_longest_turn_seconds{thread="1"} 0.252"#,
+            "# TYPE alipes_network_long_turns_total counter",
+            r#"alipes_network_long_turns_total{thread="1"} 7"#,
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_the_server_is_a_label() {
+        let mut text = String::new();
+        build(&mut text, "1.2.3");
+        assert!(text.contains("# TYPE alipes_build_info gauge\nalipes_build_info{version=\"1.2.3\"} 1\n"), "{text}");
+    }
+}
