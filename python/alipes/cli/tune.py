@@ -34,6 +34,8 @@ and rows. Figures are rate, mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, memory_mb, 
 _SHOWN: Final = 10
 """Trials of the table; the file has all."""
 _FIGURES: Final = ("rate", "p50_ms", "p99_ms", "memory_mb", "cost", "cost_per_hour")
+_HEADINGS: Final = {"rate": "rate", "p50_ms": "p50", "p99_ms": "p99", "cost": "cost/1M", "cost_per_hour": "cost/h"}
+"""Short ones, for a terminal."""
 
 
 def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
@@ -213,10 +215,11 @@ def _print(results: Results, written: Sequence[Path]) -> None:
     from alipes.cli.sentences import print_sentence
     from alipes.tune.goal import figure_of
 
-    rows = [(str(one.point), *_cells(one)) for one in results.ranked[:_SHOWN]]
+    # The point comes last: it is long, and the last column is the one that is cut into lines.
+    rows = [(*_cells(one), str(one.point)) for one in results.ranked[:_SHOWN]]
     if rows:
-        headings = ["point", *(figure_of(name).label if name != "p99_ms" else "p99" for name in _FIGURES)]
-        print_columns(headings, rows, right=headings[1:])
+        headings = [*(_HEADINGS.get(name, figure_of(name).label) for name in _FIGURES), "point"]
+        print_columns(headings, rows, right=headings[:-1])
         print()
     for sentence in results.decisions():
         print_sentence(sentence)
