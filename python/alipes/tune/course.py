@@ -89,7 +89,7 @@ class Course:
         if outcome is None or again:
             made = self.trials.run(point)
             priced = replace(made, figures={**made.figures, **self.goal.costs(made.figures.get("rate", math.nan))})
-            self.history.add(priced)
+            self.history.add(made)
             self.each(priced)
         self._count += again or point not in self._seen
         self._seen[point] = None
