@@ -406,9 +406,16 @@ def test_a_gpu_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 COMPILES = shutil.which("g++") is not None
 
 
+@pytest.fixture
+def one_distutils(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps setuptools, which the compiler imports, from replacing a module that other tests have imported."""
+    monkeypatch.setenv("SETUPTOOLS_USE_DISTUTILS", "stdlib")
+
+
 @pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")  # PyTorch's compiler calls what it advises others not to
+@pytest.mark.usefixtures("one_distutils")
 @pytest.mark.skipif(not COMPILES, reason="torch.compile needs a C++ compiler")
 @pytest.mark.parametrize("save", [weights(), EXPORTED], ids=["factory", "exported"])
 def test_a_compiled_model_gives_the_modules_numbers(opened: Any, save: Save) -> None:
@@ -430,6 +437,7 @@ def test_compilation_is_turned_off_by_its_own_parameter(opened: Any) -> None:
 @pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")  # PyTorch's compiler calls what it advises others not to
+@pytest.mark.usefixtures("one_distutils")
 @pytest.mark.skipif(not COMPILES, reason="AOTInductor needs a C++ compiler")
 def test_machine_code_is_run_where_it_is_allowed(opened: Any) -> None:
     def save(folder: Path) -> None:
