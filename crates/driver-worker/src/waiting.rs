@@ -85,6 +85,7 @@ mod tests {
     use super::*;
 
     /// A process, and the script's end of its socket.
+    #[expect(clippy::zombie_processes, reason = "what it is offered to reaps it")]
     fn offered(key: &str, program: &str) -> (Pid, OwnedFd) {
         let child = Command::new(program).arg("1000").process_group(0).stdout(Stdio::null()).spawn().unwrap();
         let pid = Pid::from_child(&child);

@@ -22,6 +22,10 @@ __all__ = ["Course"]
 _CONFIRMED: Final = 3
 """So many trials whoever leads has to have: the best of many noisy figures is partly luck. Where the mean falls behind,
 another one leads."""
+_NARROW: Final = 0.05
+"""Where a limit is kept by no more than this (the logarithm of the ratio), keeping it is partly luck too:"""
+_CONFIRMED_NARROWLY: Final = 6
+"""so many trials it takes then."""
 
 
 @dataclass
@@ -69,12 +73,17 @@ class Course:
         """
         goes_on = True
         while self._count < most and (leader := self.best()) is not None:
-            if leader.repeats < _CONFIRMED:
+            if leader.repeats < self._needed(leader):
                 self._teach(search, leader.point, self.try_point(leader.point, again=True))
             elif goes_on and most - self._count >= _CONFIRMED:
                 goes_on = self.follow(search, self._count + 1)
             else:
                 return
+
+    def _needed(self, leader: Outcome) -> int:
+        """How many trials the leader has to have."""
+        is_narrow = 0 < abs(self.goal.rank(leader.figures).margin) < _NARROW
+        return _CONFIRMED_NARROWLY if is_narrow else _CONFIRMED
 
     def _teach(self, search: Search, point: Point, outcome: Outcome | None) -> None:
         search.learn(point, FAILED if outcome is None or outcome.failure else self.goal.rank(outcome.figures))

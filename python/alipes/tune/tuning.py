@@ -143,18 +143,29 @@ def run(  # noqa: PLR0913  # what a search is, by name
             Path(history) if history is not None else None, machine, _digest(known, workload, address)
         ) as past:
             course = Course(servers, checks, goal or Goal(), past, each)
-            return _search(course, chosen, present, _way(search, seed), trials, known, before)
+            return search_space(course, chosen, present, _way(search, seed), trials, known, before)
 
 
-def _search(  # noqa: PLR0913, PLR0917  # the parts of a search
+def search_space(  # noqa: PLR0913, PLR0917  # the parts of a search
     course: Course,
     space: Space,
     present: Mapping[str, Mapping[str, Value]],
     way: Callable[[Space, Point], Search],
     trials: int | None,
     models: Mapping[str, TunedModel],
-    before: Callable[[int, int], None],
+    before: Callable[[int, int], None] = lambda points, most: None,
 ) -> Results:
+    """Searches a space; what a trial is, the course knows.
+
+    Args:
+        course: Checks, looks up and tries points.
+        space: Where to search.
+        present: What the models have now, by model and knob.
+        way: Makes the search, from the space and the point to begin at.
+        trials: As in `run`.
+        models: Whose configurations the results have.
+        before: Called with the number of points, and of trials at most.
+    """
     begin = _begin(space, present)
     searching = way(space, begin)
     exploring, most = _shares(_most(trials, space, brute=isinstance(searching, Brute)), space, searching)

@@ -15,6 +15,9 @@ from alipes.tune.space import Space
 
 __all__ = ["Quick"]
 
+_SHARE_OF_FIRST: Final = 12
+"""One more than there are axes are the first trials, which are far from each other; up to one more than twice as many
+where that is no more than this share of all points."""
 _NEAR_BEST: Final = 3
 """In a large space the neighbours of so many of the best places are looked at."""
 _MOST_TRIALS: Final = 3
@@ -49,6 +52,8 @@ class Quick:
         self._known: dict[Place, Rank] = {}
         self._trials: dict[Place, int] = {}
         self._score, self._margin = Surface(self._places.width), Surface(self._places.width)
+        axes = len(space.axes)
+        self._first = 1 + max(axes, min(2 * axes, space.size // _SHARE_OF_FIRST))
         self._walk = self._proposals(space.places(begin) if begin is not None else None)
 
     def propose(self) -> Point | None:
@@ -71,7 +76,7 @@ class Quick:
             seen = [place for place, rank in self._known.items() if rank > FAILED]
             best = sorted(seen, key=self._known.__getitem__, reverse=True)[:_NEAR_BEST]
             candidates = self._places.unknown(self._known, best)
-            if len(seen) <= 2 * len(self._space.axes):
+            if len(seen) < self._first:
                 yield self._places.farthest(candidates, list(self._known))
             else:
                 yield self._promising(candidates, seen)
