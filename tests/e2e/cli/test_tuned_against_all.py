@@ -34,7 +34,7 @@ def beside(models: Path, first: Results, second: Results, rounds: int, measuring
             (folder / "device" / "config.pbtxt").write_text(to_pbtxt(results.configs["device"]))
             server = stack.enter_context(Server(folder, port=0, host="127.0.0.1"))
             candidates.append(Candidate(name, server.url, "device"))
-        return compare(*candidates, Closed(CALLERS), rounds=rounds, measuring=measuring)
+        return compare(candidates[0], candidates[1], Closed(CALLERS), rounds=rounds, measuring=measuring)
 
 
 def overlap(comparison: Comparison) -> bool:

@@ -35,7 +35,7 @@ def record(name: str, swept: Swept, rounds: int, window_s: float, say: Callable[
         RuntimeError: If a point gives no figures.
     """
     measuring = Measuring(window_s=window_s, windows=1, warm_up_s=window_s / 4)
-    kept: dict[Point, list[Figures]] = {}
+    seen: dict[Point, list[Figures]] = {}
     with tempfile.TemporaryDirectory(prefix="alipes-sweep-") as folder:
         swept.add(Path(folder))
         with Server(folder, port=0, host="127.0.0.1", model_control_mode="explicit", load_model=[name]) as server:
@@ -43,7 +43,7 @@ def record(name: str, swept: Swept, rounds: int, window_s: float, say: Callable[
             workload = Workload([ModelRequests(name)], measuring)
             trials = LiveTrials(server.url, models, workload)
             checks = Checks(Machine.here(), models, trials.completed())
-            sweep = Sweep(name, swept.about, _machine(), _measured(rounds, measuring), swept.values, kept)
+            sweep = Sweep(name, swept.about, _machine(), _measured(rounds, measuring), swept.values, seen)
             points = [point for point in sweep.space.points() if not checks.reason(point)]
             with trials:
                 for number in range(rounds):
@@ -52,7 +52,7 @@ def record(name: str, swept: Swept, rounds: int, window_s: float, say: Callable[
                         outcome = trials.run(point)
                         if outcome.failure:
                             raise RuntimeError(f"{point}: {outcome.failure}")
-                        kept.setdefault(point, []).append(outcome.figures)
+                        seen.setdefault(point, []).append(outcome.figures)
     return sweep
 
 

@@ -84,7 +84,7 @@ EITHER = Goal(
         (10, 12, 50, ["p99_ms<=10"]),
     ],
 )
-def test_of_alternatives_one_has_to_be_kept(rate: float, p99_ms: float, memory_mb: float, missed: list[str]) -> None:
+def test_one_of_the_alternatives_is_enough(rate: float, p99_ms: float, memory_mb: float, missed: list[str]) -> None:
     """Where none is, the nearest one counts."""
     figures = {"rate": rate, "p99_ms": p99_ms, "memory_mb": memory_mb}
     assert EITHER.missed(figures) == [Limit.parse(text) for text in missed]

@@ -83,7 +83,7 @@ def test_a_limit_is_approached_from_both_sides() -> None:
     assert max(map(rank, seen)) == max(map(rank, SPACE.points()))
 
 
-def test_where_no_limit_can_be_kept_the_nearest_point_is_found() -> None:
+def test_out_of_reach_of_a_limit_the_nearest_point_is_found() -> None:
     """The nearest is in no corner, and gives less than any other."""
     nearest = SPACE.at((1, 2, 1))
 

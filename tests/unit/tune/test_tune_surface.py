@@ -16,9 +16,9 @@ def grid(count: int) -> np.ndarray:
 def test_a_smooth_figure_is_known_between_its_trials() -> None:
     places = grid(5)
     values = np.sin(2 * places[:, 0]) + places[:, 1]
-    asked = np.array([(0.3, 0.6), (0.85, 0.1)])
-    belief = Surface(2).believe(places, values, asked, np.ones(len(places)))
-    assert belief.mean[:2] == pytest.approx(np.sin(2 * asked[:, 0]) + asked[:, 1], abs=0.02)
+    elsewhere = np.array([(0.3, 0.6), (0.85, 0.1)])
+    belief = Surface(2).believe(places, values, elsewhere, np.ones(len(places)))
+    assert belief.mean[:2] == pytest.approx(np.sin(2 * elsewhere[:, 0]) + elsewhere[:, 1], abs=0.02)
     assert belief.mean[2:] == pytest.approx(values)
 
 

@@ -62,8 +62,8 @@ class Places:
 
     def farthest(self, candidates: Sequence[Place], known: Sequence[Place]) -> Place:
         """The candidate that is farthest from the nearest known place."""
-        asked, there = self.vectors(candidates), self.vectors(known)
-        distances = np.abs(asked[:, None] - there[None]).sum(2).min(1)
+        elsewhere, there = self.vectors(candidates), self.vectors(known)
+        distances = np.abs(elsewhere[:, None] - there[None]).sum(2).min(1)
         equal = np.flatnonzero(distances >= distances.max() - 1e-9)
         return candidates[int(self._random.choice(equal))]
 

@@ -102,21 +102,21 @@ class Quick:
 
     def _beliefs(self, candidates: Sequence[Place], seen: Sequence[Place]) -> tuple[Belief, Belief]:
         """Score and margin, at the candidates and behind them at the known places."""
-        places, asked = self._places.vectors(seen), self._places.vectors(candidates)
+        places, elsewhere = self._places.vectors(seen), self._places.vectors(candidates)
         trials = np.array([self._trials[place] for place in seen], float)
         scores = np.array([self._known[place].score for place in seen])
         margins = np.array([self._known[place].margin for place in seen])
-        score = self._score.believe(places, scores, asked, trials)
+        score = self._score.believe(places, scores, elsewhere, trials)
         if not margins.any():  # there is no limit
             return score, Belief(np.ones(len(score.mean)), np.full(len(score.mean), 1e-6))
-        return score, self._margin.believe(places, margins, asked, trials)
+        return score, self._margin.believe(places, margins, elsewhere, trials)
 
     def _failing(self, candidates: Sequence[Place]) -> Array:
         """The probability that a trial fails, by those near by."""
         failed = np.array([rank == FAILED for rank in self._known.values()], float)
         if not failed.any():
             return np.zeros(len(candidates))
-        asked, known = self._places.vectors(candidates), self._places.vectors(list(self._known))
-        near = np.exp(-0.5 * (((asked[:, None] - known[None]) / _FAILURE_REACH) ** 2).sum(2))
+        elsewhere, known = self._places.vectors(candidates), self._places.vectors(list(self._known))
+        near = np.exp(-0.5 * (((elsewhere[:, None] - known[None]) / _FAILURE_REACH) ** 2).sum(2))
         shares: Array = (near @ failed) / (near.sum(1) + 0.5)
         return shares

@@ -72,17 +72,17 @@ class Surface:
         self._choices = [*[_LENGTHS] * width, _NOISES]
         self._fitted_at = 0
 
-    def believe(self, places: Array, values: Array, asked: Array, trials: Array) -> Belief:
+    def believe(self, places: Array, values: Array, elsewhere: Array, trials: Array) -> Belief:
         """What is to be expected at some places, and behind them at those of the trials.
 
         Args:
             places: Of the trials, `[known, axes]`.
             values: What they gave, `[known]`.
-            asked: Other places, `[asked, axes]`.
+            elsewhere: Other places, `[elsewhere, axes]`.
             trials: How many each value is the mean of, `[known]`.
 
         Returns:
-            Of `[asked + known]`. At the known places it is what their own trials gave: a surface is smooth, and the
+            Of `[elsewhere + known]`. At the known places it is what their own trials gave: a surface is smooth, and the
             best configuration may stand out from all that are near it. For the same reason the deviations have the
             noise in them.
         """
@@ -92,7 +92,7 @@ class Surface:
             self._fit(places, scaled, trials)
         noise = self._settings[-1]
         factor, amplitude, weights = _solved(places, scaled, trials, self._settings)
-        across = _covariance(asked, places, self._settings)
+        across = _covariance(elsewhere, places, self._settings)
         reduced = np.linalg.solve(factor, across.T)
         variance = np.maximum(1 - np.sum(reduced**2, axis=0), 0.0) + noise**2
         deviation = np.sqrt(amplitude * np.concatenate([variance, noise**2 / trials]))
