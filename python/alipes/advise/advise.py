@@ -108,7 +108,7 @@ def advise(  # noqa: PLR0913  # where, what and how long, by name
 
     Units: rates in inferences (rows) per second, times in milliseconds, `busy` as a share of all instances' time.
 
-    Example:
+    Examples:
         >>> how = Measuring(window_s=2.0, windows=1)
         >>> with ThreadPoolExecutor() as pool:
         ...     traffic = pool.submit(run, "double", Closed(4), address="http://localhost:8000", measuring=how)

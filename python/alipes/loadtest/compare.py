@@ -66,7 +66,7 @@ def compare(  # noqa: PLR0913  # what a comparison is, by name
 
     Units: rates in requests per second, latencies in milliseconds; a ratio is the second one's figure over the first's.
 
-    Example:
+    Examples:
         >>> http = Candidate("HTTP", "http://localhost:8000", "double")
         >>> grpc = Candidate("gRPC", "grpc://localhost:8001", "double")
         >>> seen = compare(http, grpc, Closed(4), rounds=4, measuring=Measuring(window_s=0.1, warm_up_s=0.05))

@@ -121,7 +121,7 @@ def run(  # noqa: PLR0913  # what a load is, by name
 
     Units: spans in seconds, latencies in milliseconds, rates in requests per second: a request may have several rows.
 
-    Example:
+    Examples:
         >>> report = run("double", [Closed(1), Closed(4)], address="localhost:8001", measuring=Measuring(count=200))
         >>> [(str(level.pace), level.result.answers, level.result.failed) for level in report.levels]
         [('1 in flight', 200, 0), ('4 in flight', 200, 0)]

@@ -63,7 +63,7 @@ class Chain:
     Attributes:
         models: The models, in their order.
 
-    Example:
+    Examples:
         >>> from alipes import ModelRepository
         >>> def doubled(x):
         ...     return x * 2

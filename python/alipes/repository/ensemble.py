@@ -26,7 +26,7 @@ class EnsembleModel(Model):
 
     `(a >> b).export("both")` makes one of models in a row; here each tensor is joined by hand.
 
-    Example:
+    Examples:
         >>> from alipes import ModelRepository
         >>> def doubled(x):
         ...     return x * 2

@@ -38,7 +38,7 @@ class ModelRepository:
     Attributes:
         fs: Where the files lie.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from alipes import ModelRepository
         >>> def louder(sound):

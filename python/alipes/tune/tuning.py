@@ -109,7 +109,7 @@ def run(  # noqa: PLR0913  # what a search is, by name
     Units: figures have theirs in their names: `rate` in inferences (rows) per second, `p99_ms`, `memory_mb`; `cores` in
     seconds of processor time per second. `queue_delay_us` is in microseconds.
 
-    Example:
+    Examples:
         >>> tried = {"instances": [1, 2], "callers": [4]}
         >>> results = run("models", "double", ranges=tried, measuring=Measuring(count=200))
         >>> sorted(str(outcome.point) for outcome in results.outcomes)

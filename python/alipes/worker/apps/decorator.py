@@ -70,7 +70,7 @@ def model(
     Raises:
         ConfigError: If an option cannot be.
 
-    Example:
+    Examples:
         >>> import alipes
         >>> @alipes.model
         ... def add(a: float, b: float = 1.0) -> float:

@@ -15,7 +15,7 @@ __all__ = ["Request", "Response"]
 class Request:
     """The HTTP request behind a call: an argument annotated with this class gets it.
 
-    Example:
+    Examples:
         >>> import alipes
         >>> @alipes.model
         ... def greet(name: str, request: alipes.Request) -> str:
@@ -74,7 +74,7 @@ class Response:
             `Set-Cookie` says it otherwise.
         content_type: Media type of the body. With one, a text is sent as it is, rather than as JSON.
 
-    Example:
+    Examples:
         >>> import alipes
         >>> alipes.Response({"id": 7}, status=201, headers={"Location": "/items/7"}).status
         201

@@ -50,7 +50,7 @@ def call(name: str, /, **arguments: Any) -> Any:
             as the model itself raises them; `Internal` where it fails, or the arguments do not fit it. Without a
             server, what it raises.
 
-    Example:
+    Examples:
         >>> import alipes
         >>> @alipes.model
         ... def double(x: int) -> int:
