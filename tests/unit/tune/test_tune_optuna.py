@@ -38,6 +38,14 @@ def test_it_begins_at_its_point_and_proposes_no_point_twice() -> None:
     assert len(seen) == len(set(seen)) == 40
 
 
+def test_points_that_are_tried_once_more_count_and_are_not_proposed_again() -> None:
+    search = Optuna(SPACE)
+    seen = follow(search, 5)
+    for point in seen:
+        search.learn(point, hill(point))
+    assert not {*seen} & {*follow(search, 10)}
+
+
 def test_the_same_seed_draws_the_same_points() -> None:
     assert follow(Optuna(SPACE, seed=3), 15) == follow(Optuna(SPACE, seed=3), 15)
 

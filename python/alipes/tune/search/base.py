@@ -17,4 +17,4 @@ class Search(Protocol):
         """The point to try next; `None` where there is nothing left to try."""
 
     def learn(self, point: Point, rank: Rank) -> None:
-        """Takes how good a point was."""
+        """Takes how good a point was: one that was proposed, or one that was tried once more, by all its trials."""

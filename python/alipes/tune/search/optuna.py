@@ -42,6 +42,7 @@ class Optuna:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._space = space
         self._failed = optuna.trial.TrialState.FAIL
+        self._made = optuna.trial.create_trial
         self._study = optuna.create_study(
             direction="maximize",
             sampler=sampler if sampler is not None else optuna.samplers.TPESampler(seed=seed),
@@ -75,9 +76,13 @@ class Optuna:
                 )
 
     def learn(self, point: Point, rank: Rank) -> None:
-        """Passes it on."""
-        self._known[point] = None if rank == FAILED else rank.score + _MISSED * rank.compliance
-        self._finish(self._open.pop(point), self._known[point])
+        """Passes it on; a point that was tried once more counts once more."""
+        self._known[point] = value = None if rank == FAILED else rank.score + _MISSED * rank.compliance
+        if point in self._open:
+            self._finish(self._open.pop(point), value)
+        elif value is not None:
+            places = dict(zip(self._ranges, self._space.places(point), strict=True))
+            self._study.add_trial(self._made(params=places, distributions=self._ranges, value=value))
 
     def _finish(self, trial: Any, value: float | None) -> None:
         if value is None:
