@@ -81,6 +81,8 @@ fn spec(max_batch_size: u32, scheduling: &str, instances: usize) -> ModelSpec {
 
 const DYNAMIC: &str = r#"{"kind":"dynamic","preferred_batch_sizes":[],"max_queue_delay_us":0}"#;
 const DELAYED: &str = r#"{"kind":"dynamic","preferred_batch_sizes":[8],"max_queue_delay_us":2000}"#;
+/// A batch waits for its eight rows, however slow the machine is.
+const EIGHT: &str = r#"{"kind":"dynamic","preferred_batch_sizes":[8],"max_queue_delay_us":60000000}"#;
 const DIRECT: &str = r#"{"kind":"direct"}"#;
 
 fn model(engine: &Echo, scheduling: &str, instances: usize) -> Arc<ModelVersion> {
@@ -322,7 +324,7 @@ fn a_wake_up_before_the_sleep_sticks_once() {
 #[test]
 fn rows_that_cannot_be_computed_fail_their_requests_alone() {
     let engine = Echo::default();
-    let model = model(&engine, DELAYED, 1);
+    let model = model(&engine, EIGHT, 1);
     let rows = [vec![1], vec![99], vec![2, 3], vec![4, 99, 99], vec![5]];
     let answers: Vec<_> = rows.iter().map(|row| submit_rows(&model, row.clone())).collect();
     let answers: Vec<Answer> = answers.into_iter().map(wait).collect();
