@@ -159,7 +159,8 @@ def test_the_command_writes_and_prints_what_it_found(models: Path, tmp_path: Pat
     assert f"written: {out}/double/config.pbtxt, {out}/trials.csv, {out}/report.html" in done.out
     again = alipes(*words, "--windows=2", "--search=brute", f"--output={out}", "--json")
     document = json.loads(again.out)
-    assert (again.code, again.err, document["keeps_limits"]) == (0, "", True)
+    assert (again.code, document["keeps_limits"]) == (0, True)
+    assert again.err.count("trial ") <= 2, "what is known is tried only to confirm who leads"
     assert len(document["trials"]) == 2
 
 

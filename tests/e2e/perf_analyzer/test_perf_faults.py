@@ -154,7 +154,7 @@ def test_an_interrupt_ends_a_run_whose_server_stands_still(server: ServerProcess
     assert (done.code, done.err) == (0, "Interrupt signal (2) received: what was measured until then is above.\n")
 
 
-def test_a_run_that_is_asked_to_end_leaves_no_memory(server: ServerProcess) -> None:
+def test_a_run_that_is_ended_by_a_signal_leaves_no_memory(server: ServerProcess) -> None:
     with measuring(server, SHARED) as tester:
         tester.process.send_signal(signal.SIGTERM)
         done = tester.end()
