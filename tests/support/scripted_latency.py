@@ -61,11 +61,15 @@ class _Script:
         heapq.heappush(self._due, _Answer(due_ns, next(self._order), begun_ns, body, connection))
 
     def wait_s(self) -> float | None:
-        """How long nothing is due; in the last millisecond before an answer nothing, since a wait is no finer."""
+        """How long nothing is due.
+
+        An answer may be late by a millisecond, and the record has that. A loop that did not sleep would keep a core
+        from a client that was woken on it.
+        """
         if not self._due:
             return None
         left_ns = max(self._due[0].due_ns, self.stalled_until_ns) - time.monotonic_ns()
-        return max(left_ns // 1_000_000, 0) / 1e3
+        return max(left_ns, 0) / 1e9
 
     def send_due(self) -> None:
         while self._due and max(self._due[0].due_ns, self.stalled_until_ns) <= time.monotonic_ns():

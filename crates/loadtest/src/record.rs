@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_as_long_as_a_book_is_cut_between_characters() {
+    fn a_failure_as_long_as_a_page_is_cut_between_characters() {
         let mut record = Record::default();
         for length in [400, 4000, 40_000] {
             record.failed(&ClientError::new(Kind::Broken, "ž€".repeat(length)));
