@@ -64,6 +64,8 @@ def _run(options: ServerOptions, ahead: AppProcess | None) -> int:
         ConfigError: If an app cannot be served.
     """
     apps = apps_of(options, ahead)
+    if apps is None and ahead is not None:
+        ahead.close()  # what looked like an app was none
     from alipes.apps.companion import PagesCompanion
     from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run

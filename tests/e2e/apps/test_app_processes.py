@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from alipes import Client
+from support.models import add_model, times
 from support.server import ServerProcess
 from support.waiting import until
 
@@ -107,3 +108,10 @@ def test_a_changed_app_goes_on_where_it_was_described(imports: Path, serve: Serv
     assert whose(server) == pids(imports)[1] + (1 << 40)
     until(lambda: not is_there(first))
     assert len(pids(imports)) == 2
+
+
+def test_what_only_looks_like_an_app_leaves_no_process(tmp_path: Path, serve: Serve) -> None:
+    add_model(tmp_path / "models", "double", times())
+    server = serve(tmp_path / "models", "--id", "a:b")
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    assert [child for child in children if is_there(int(child))] == []
