@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +11,7 @@ from alipes.errors import ConfigError
 from alipes.loadtest.checkers import Checkers
 from alipes.loadtest.comparison import Candidate, Comparison
 from alipes.loadtest.interrupted import Interrupted
-from alipes.loadtest.measure import Measuring, prepare, read_window, running
+from alipes.loadtest.measure import Measuring, prepare, read_window, running, warmed_up
 from alipes.loadtest.mix import Share
 from alipes.loadtest.pace import Closed, Open, Pace
 from alipes.loadtest.ratio import MIN_ROUNDS
@@ -114,9 +113,7 @@ def _of_round(pace: Pace, number: int) -> Pace:
 
 def _window(side: _Side, pace: Pace, measuring: Measuring) -> Window:
     with running(side.requests, pace, measuring, side.checkers.samples) as engine:
-        engine.wait(measuring.warm_up_s)
-        engine.cut()
-        begun = time.perf_counter()
+        begun = warmed_up(engine, measuring)
         engine.wait(measuring.window_s)
         return read_window(engine, begun, side.checkers)
 

@@ -195,9 +195,7 @@ class _Way:
             finally:
                 windows.append(Window.merged(parts))
             return
-        engine.wait(self.measuring.warm_up_s)
-        engine.cut()
-        begun = time.perf_counter()
+        begun = warmed_up(engine, self.measuring)
         while len(windows) < self.measuring.windows:
             try:
                 engine.wait(self.measuring.window_s)
@@ -225,6 +223,14 @@ class _Way:
             self.each_window(pace, parts)
             if parts[-1].answers or parts[-1].failed:
                 last = begun
+
+
+def warmed_up(engine: LoadTestEngine, measuring: Measuring) -> float:
+    """When the first window begins: now, after the warm-up; without one, everything that is sent counts."""
+    if measuring.warm_up_s > 0:
+        engine.wait(measuring.warm_up_s)
+        engine.cut()
+    return time.perf_counter()
 
 
 def read_window(engine: LoadTestEngine, begun: float, checkers: Checkers | None = None) -> Window:
