@@ -23,6 +23,13 @@ _FOLDER = Path("/dev/shm")
 _COUNT = itertools.count()
 
 
+def mapped_regions(process: int) -> dict[str, int]:
+    """Where a process has regions of an alipes client mapped, by their names, which may be removed already."""
+    lines = Path(f"/proc/{process}/maps").read_text().splitlines()
+    places = (line.split(maxsplit=5) for line in lines if f"{_FOLDER}/alipes-" in line)
+    return {Path(place[5].removesuffix(" (deleted)")).name: int(place[0].partition("-")[0], 16) for place in places}
+
+
 class SharedObject:
     """An object of shared memory, removed at the end of the context."""
 

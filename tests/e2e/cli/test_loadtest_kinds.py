@@ -15,7 +15,7 @@ from alipes import Client
 from support.command import alipes
 from support.models import add_model, times
 from support.python_models import DECOUPLED, add_python_model
-from support.regions import ALLOWED
+from support.regions import ALLOWED, mapped_regions
 from support.server import TIMEOUT_S, ServerProcess
 from support.waiting import until
 
@@ -129,23 +129,20 @@ def test_tensors_lie_in_shared_memory(server: ServerProcess, outputs: list[str])
     assert not [path for path in set(SHM.iterdir()) - before if path.name.startswith("alipes-")]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_removes_the_memory(server: ServerProcess, how: signal.Signals) -> None:
-    def regions() -> set[Path]:
-        return {path for path in SHM.iterdir() if path.name.startswith(f"alipes-{tester.pid}-")}
-
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_leaves_no_memory(server: ServerProcess, how: signal.Signals) -> None:
     before = executed(server, "double")
     words = ["loadtest", "double", f"--url=http://{server.http}", "--shared-memory", "--count=1000000000"]
     with subprocess.Popen([sys.executable, "-m", "alipes", *words], stderr=subprocess.PIPE, text=True) as tester:
         try:
             until(lambda: executed(server, "double") > before + 10)
-            assert len(regions()) == 1
+            assert len(mapped_regions(tester.pid)) == 1
             tester.send_signal(how)
             _, err = tester.communicate(timeout=TIMEOUT_S)
         finally:
             tester.kill()
     assert "Traceback" not in err
-    assert not regions()
+    assert not list(SHM.glob(f"alipes-{tester.pid}-*"))
 
 
 def test_sequences_lie_in_shared_memory(server: ServerProcess) -> None:

@@ -16,7 +16,7 @@ from alipes.loadtest import Closed, Measuring, ModelRequests, Open, Sequences, S
 from alipes.loadtest.measure import prepare, running
 from support.models import add_model, times
 from support.python_models import add_python_model
-from support.regions import ALLOWED
+from support.regions import ALLOWED, mapped_regions
 from support.server import ServerProcess
 from support.waiting import until
 
@@ -112,11 +112,10 @@ def test_a_server_that_stands_still_fails_until_it_goes_on(
 def test_a_killed_server_ends_no_load_and_leaves_nothing(tmp_path: Path, serve: Serve) -> None:
     add_models(tmp_path)
     server = serve(tmp_path, ALLOWED)
-    regions = f"alipes-{os.getpid()}-*"
     with ExitStack() as stack:
         loads = [stack.enter_context(loaded(server, way, pace)) for way in WAYS for pace in PACES]
-        assert list(SHM.glob(regions))
+        assert mapped_regions(os.getpid())
         server.kill()
         for load in loads:
             until(partial(load.failed, "cannot connect"), "a failure to connect")
-    assert not list(SHM.glob(regions))
+    assert not list(SHM.glob(f"alipes-{os.getpid()}-*"))

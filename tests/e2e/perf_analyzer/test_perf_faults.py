@@ -20,7 +20,7 @@ from support.command import Done, alipes_process
 from support.models import add_model
 from support.perf_models import identity
 from support.python_models import add_python_model
-from support.regions import ALLOWED
+from support.regions import ALLOWED, mapped_regions
 from support.server import TIMEOUT_S, ServerProcess
 from support.waiting import until
 
@@ -147,7 +147,7 @@ def test_an_interrupt_leaves_what_every_kind_of_run_showed(server: ServerProcess
 
 def test_an_interrupt_ends_a_run_whose_server_stands_still(server: ServerProcess) -> None:
     with measuring(server, SHARED) as tester:
-        assert list(SHM.glob(f"alipes-{tester.process.pid}-*"))
+        assert mapped_regions(tester.process.pid)
         server.signal(signal.SIGSTOP)
         tester.process.send_signal(signal.SIGINT)
         done = tester.end()

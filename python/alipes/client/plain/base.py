@@ -206,6 +206,7 @@ class PlainClient(ServerCalls, TritonAliases):
         except BaseException:
             region.close()
             raise
+        region.remove_name()
         self._regions = (*self._regions, region)
         return region
 

@@ -58,7 +58,7 @@ class SharedMemory:
 
     @property
     def key(self) -> str:
-        """The name of the object of shared memory."""
+        """The name of the object of shared memory, until `remove_name`."""
         return f"/{self.name}"
 
     def empty(self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
@@ -92,6 +92,10 @@ class SharedMemory:
             "shared_memory_byte_size": array.nbytes,
         }
 
+    def remove_name(self) -> None:
+        """Removes the name, once the server maps the memory: then a killed process leaves nothing behind."""
+        self._unlink()
+
     def on_close(self, forget: Callable[[float | None], None]) -> None:
         """Sets a callback for `close`, which unregisters the region within so many seconds."""
         self._on_close = forget
@@ -103,7 +107,7 @@ class SharedMemory:
             timeout_s: Longest wait for the server; the client's own by default.
         """
         forget, self._on_close = self._on_close, None
-        # The name goes first: who is killed while a server does not answer leaves no memory behind.
+        # The name goes first, if it is still there: whoever is killed meanwhile leaves none behind.
         self._unlink()
         if forget is not None:
             forget(timeout_s)
