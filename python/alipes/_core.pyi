@@ -20,6 +20,7 @@ __all__ = [
     "Control",
     "DatatypeRow",
     "ErrorCodeRow",
+    "Gpu",
     "InferenceRequest",
     "InferenceResponse",
     "InferenceResponseSender",
@@ -43,6 +44,7 @@ __all__ = [
     "error_codes",
     "failure",
     "failure_exception",
+    "gpus",
     "offer_process",
     "read_call",
     "reserved_names",
@@ -888,6 +890,41 @@ class DatatypeRow:
 
 def datatypes() -> list[DatatypeRow]:
     """The table of datatypes, in the order of the model configuration's enumeration, which counts from 1."""
+
+@final
+class Gpu:
+    """A GPU that programs of this process may use."""
+
+    def __new__(
+        cls,
+        index: int,
+        uuid: str,
+        name: str,
+        memory_total_bytes: int | None,
+        compute_capability: tuple[int, int],
+    ) -> Gpu: ...
+    @property
+    def index(self) -> int:
+        """Its number among the GPUs that are visible, as CUDA counts them in PCI order."""
+    @property
+    def uuid(self) -> str:
+        """As the driver writes it: ``GPU-`` and 36 characters."""
+    @property
+    def name(self) -> str:
+        """Its product name."""
+    @property
+    def memory_total_bytes(self) -> int | None:
+        """Its memory; ``None`` where it has none of its own and uses that of the machine."""
+    @property
+    def compute_capability(self) -> tuple[int, int]:
+        """Its generation as CUDA counts: major and minor number."""
+
+def gpus() -> list[Gpu]:
+    """The GPUs that CUDA lets this process see; an empty list, and no message, without NVIDIA's driver.
+
+    The driver is asked once in a process. `CUDA_VISIBLE_DEVICES` is read at each call, as CUDA reads it: numbers or
+    UUIDs, to the first that names no GPU; a GPU that is named twice leaves none.
+    """
 
 @final
 class ErrorCodeRow:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.gpus import has_real_gpu
 from support.stalls import stalled_s
 
 SLOW_S = 5.0
@@ -24,7 +25,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the tests of one extra, or of none; groups tests that share a server; puts slow tests first."""
+    """Keeps the tests of one extra, or of none; groups tests that share a server; skips those that lack a GPU."""
     extra = config.getoption("--extra")
     selected = [item for item in items if (extra in _extras(item) if extra else not _extras(item))]
     config.hook.pytest_deselected(items=[item for item in items if item not in selected])
@@ -34,6 +35,8 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
             item.add_marker("interpreter")
         if item.get_closest_marker("xdist_group") is None and _shares_a_module_fixture(item):
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
+        if item.get_closest_marker("gpu") is not None and not has_real_gpu():
+            item.add_marker(pytest.mark.skip(reason="needs a GPU"))
     # What is slow and last would keep one process at work while the others have nothing left. The sort is stable.
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 

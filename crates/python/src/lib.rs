@@ -4,6 +4,7 @@ mod allocator;
 mod client;
 mod control;
 mod detached;
+mod gpus;
 mod loadtest;
 mod server;
 mod tables;
@@ -29,6 +30,8 @@ mod _core {
     use super::client::tls::ClientTls;
     #[pymodule_export]
     use super::control::Control;
+    #[pymodule_export]
+    use super::gpus::Gpu;
     #[pymodule_export]
     use super::loadtest::engine::LoadTestEngine;
     #[pymodule_export]
@@ -86,6 +89,12 @@ mod _core {
     #[pyfunction]
     fn failure_exception(error: &Bound<'_, TritonError>) -> &'static str {
         super::worker::errors::exception_of(error.get())
+    }
+
+    /// The GPUs that CUDA lets this process see; an empty list without NVIDIA's driver.
+    #[pyfunction]
+    fn gpus(py: Python<'_>) -> Vec<Gpu> {
+        super::gpus::visible(py)
     }
 
     /// Names of models that can have no endpoint: the paths are the server's own.
