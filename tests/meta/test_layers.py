@@ -62,7 +62,7 @@ CRATES = {
     "link": {"clock", "protocol"},
     "tls": set(),
     "shared-memory": {"protocol"},
-    "gpu": set(),
+    "gpu": {"clock"},
     "spec": {"protocol"},
     "stats": {"clock", "protocol", "spec"},
     "trace-export": {"clock", "protocol", "spec", "stats", "tls"},
@@ -74,6 +74,7 @@ CRATES = {
     "driver-streaming": {"clock", "protocol", "scheduler", "engine", "spec", "stats", "request", "runtime"},
     "service": {
         "clock",
+        "gpu",
         "protocol",
         "scheduler",
         "shared-memory",

@@ -5,7 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+mod driver;
 mod list;
+mod meter;
+mod reading;
 mod visible;
 
 pub use list::{Gpu, visible_gpus};
+pub use meter::GpuMeter;
+pub use reading::GpuReading;

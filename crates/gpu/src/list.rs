@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
+use crate::driver::driver;
 use crate::visible::choose;
 
 /// A GPU that programs of this process may use.
@@ -24,12 +25,12 @@ pub struct Gpu {
 
 /// The GPUs that CUDA lets this process see; none without a driver.
 ///
-/// The driver is asked once in a process: GPUs do not come and go, and its start can take a second.
+/// The driver is asked once in a process: GPUs do not come and go.
 ///
 /// Argument: the text of `CUDA_VISIBLE_DEVICES`; `None` where it is not set and all GPUs are visible.
 pub fn visible_gpus(visible: Option<&str>) -> Vec<Gpu> {
     static FOUND: OnceLock<Vec<Gpu>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| Nvml::init().map(|nvml| present(&nvml)).unwrap_or_default());
+    let found = FOUND.get_or_init(|| driver().map(present).unwrap_or_default());
     let Some(visible) = visible else { return found.clone() };
     let uuids: Vec<&str> = found.iter().map(|gpu| gpu.uuid.as_str()).collect();
     let chosen = choose(visible, &uuids).into_iter().enumerate();

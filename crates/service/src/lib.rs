@@ -24,7 +24,7 @@ mod trace;
 use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use alipes_protocol::{Code, InferError};
 pub use explain::Explained;
@@ -39,6 +39,7 @@ pub use alipes_runtime::model::ModelVersion;
 pub use alipes_runtime::pages::Pages;
 pub use alipes_runtime::registry::IndexEntry;
 
+use alipes_gpu::GpuMeter;
 use alipes_request::inflight::Inflight;
 use alipes_runtime::context::Context;
 use alipes_shared_memory::Regions;
@@ -63,6 +64,7 @@ pub struct Service {
     /// Where metrics are offered, once the server listens: `host:port`, or `unix:` and a path.
     pub metrics_address: OnceLock<String>,
     cpu: CpuMeter,
+    gpus: GpuMeter,
 }
 
 /// Handlers read the registry, the events and the settings of the log as the service's own.
@@ -77,12 +79,14 @@ impl Deref for Service {
 impl Service {
     /// A service without models.
     pub fn new(context: Arc<Context>) -> Service {
+        let watched = &context.config.gpu_metrics;
         Service {
             inflight: Arc::default(),
             regions: Arc::new(Regions::new(context.config.shared_memory_max_regions)),
             traces: Traces::new(&context.config.trace, &context.events),
             metrics_address: OnceLock::new(),
             cpu: CpuMeter::default(),
+            gpus: GpuMeter::start(&watched.uuids, Duration::from_millis(watched.interval_ms)),
             context,
         }
     }

@@ -1,5 +1,6 @@
 //! Statistics for clients and Prometheus.
 
+use alipes_gpu::GpuReading;
 use alipes_protocol::InferError;
 use alipes_protocol::limits::VERSIONS_AT_ONCE;
 use alipes_runtime::cache::Cached;
@@ -7,7 +8,7 @@ use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::{Introspection, WorkerStatus};
 use alipes_runtime::registry::version_number;
 use alipes_runtime::tuning::Tuned;
-use alipes_stats::metrics::{self, Choice, ModelRow, SequencesRow, TuningRow, WorkerRow};
+use alipes_stats::metrics::{self, Choice, GpuRow, ModelRow, SequencesRow, TuningRow, WorkerRow};
 use alipes_stats::statistics::Snapshot;
 
 use super::{Service, VERSION};
@@ -85,6 +86,8 @@ impl Service {
             Choice { durations: self.config.counter_latencies, histograms: self.config.request_histograms, quantiles };
         let cpu = self.config.cpu_metrics.then(|| self.cpu.read());
         let mut text = metrics::exposition(&rows, cpu, &choice);
+        let gpus: Vec<GpuRow> = self.gpus.readings().into_iter().map(gpu_row).collect();
+        metrics::gpus(&mut text, &gpus);
         let workers: Vec<WorkerRow> = versions.iter().flat_map(|version| worker_rows(version)).collect();
         metrics::workers(&mut text, &workers);
         let streaming = versions
@@ -114,6 +117,21 @@ fn tuning_row(version: &ModelVersion) -> Option<TuningRow> {
         instances: setting.instances,
         changes: made,
     })
+}
+
+fn gpu_row((uuid, reading): (String, GpuReading)) -> GpuRow {
+    let bytes = |size: Option<u64>| size.map(|size| size as f64);
+    GpuRow {
+        uuid,
+        values: [
+            reading.utilization,
+            bytes(reading.memory_total_bytes),
+            bytes(reading.memory_used_bytes),
+            reading.power_usage_w,
+            reading.power_limit_w,
+            reading.energy_j,
+        ],
+    }
 }
 
 fn worker_rows(version: &ModelVersion) -> Vec<WorkerRow> {

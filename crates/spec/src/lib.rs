@@ -39,6 +39,6 @@ pub use read::SCHEMA;
 pub use resources::{LimitSpec, ResourceSpec};
 pub use scheduling::{DynamicSpec, LevelPolicySpec, QueuePolicySpec, Scheduling};
 pub use sequences::{ControlKind, ControlSpec, SequenceSpec, StateSpec, StrategySpec};
-pub use server::{CompressionLevel, ControlMode, ServerConfig, TurnClock};
+pub use server::{CompressionLevel, ControlMode, GpuMetricsSpec, ServerConfig, TurnClock};
 pub use tuning::TuningSpec;
 pub use warmup::{SampleData, SampleInput, SampleSpec};

@@ -49,6 +49,16 @@ pub enum TurnClock {
     Cpu,
 }
 
+/// The GPUs whose use metrics show.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GpuMetricsSpec {
+    /// The driver's names of them.
+    pub uuids: Vec<String>,
+    /// Milliseconds between two readings.
+    pub interval_ms: u64,
+}
+
 /// The server's configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,6 +155,9 @@ pub struct ServerConfig {
     pub request_histograms: bool,
     /// Whether metrics contain the `nv_cpu_*` gauges.
     pub cpu_metrics: bool,
+    /// The `nv_gpu_*` gauges.
+    #[serde(default)]
+    pub gpu_metrics: GpuMetricsSpec,
     /// What the turns of network threads are measured in.
     #[serde(default)]
     pub turn_clock: TurnClock,
@@ -194,6 +207,16 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<ServerConfig>(text).unwrap().turn_clock;
         assert_eq!(read(CONFIG), TurnClock::Wall);
         assert_eq!(read(&CONFIG.replace("\"id\"", "\"turn_clock\":\"cpu\",\"id\"")), TurnClock::Cpu);
+    }
+
+    #[test]
+    fn no_gpu_is_watched_unless_it_is_named() {
+        let read = |text: &str| serde_json::from_str::<ServerConfig>(text).map(|config| config.gpu_metrics);
+        assert_eq!(read(CONFIG).unwrap(), GpuMetricsSpec::default());
+        let named = CONFIG.replace("\"id\"", r#""gpu_metrics":{"uuids":["GPU-1"],"interval_ms":50},"id""#);
+        let wanted = GpuMetricsSpec { uuids: vec!["GPU-1".to_owned()], interval_ms: 50 };
+        assert_eq!(read(&named).unwrap(), wanted);
+        assert!(read(&named.replace("interval_ms", "interval_s")).is_err());
     }
 
     #[test]

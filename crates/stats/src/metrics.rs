@@ -1,5 +1,6 @@
 //! Prometheus text of the statistics, under Triton's names, so that existing dashboards keep working.
 
+mod gpus;
 mod server;
 mod text;
 
@@ -11,6 +12,7 @@ use super::cpu::CpuGauges;
 use super::histogram::{Exposed, Histogram};
 use super::statistics::{FailureReason, Snapshot, Tally};
 use super::summary::Shown;
+pub use gpus::{GpuRow, gpus};
 pub use server::{SequencesRow, TuningRow, WorkerRow, build, sequences, tuning, turns, workers};
 pub(crate) use text::escape;
 

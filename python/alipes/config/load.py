@@ -21,6 +21,7 @@ from alipes.config.networks import read_networks
 from alipes.config.options import (
     ConnectionOptions,
     Endpoint,
+    GpuMetricsOptions,
     KeepaliveOptions,
     LogOptions,
     ModelOptions,
@@ -47,6 +48,7 @@ _GROUPS: Final = {
     "grpc": Endpoint,
     "metrics": Endpoint,
     "connections": ConnectionOptions,
+    "gpu_metrics": GpuMetricsOptions,
     "keepalive": KeepaliveOptions,
     "repository": RepositoryOptions,
     "model": ModelOptions,

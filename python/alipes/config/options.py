@@ -9,6 +9,7 @@ from typing import Literal
 __all__ = [
     "ConnectionOptions",
     "Endpoint",
+    "GpuMetricsOptions",
     "KeepaliveOptions",
     "LogOptions",
     "ModelOptions",
@@ -128,6 +129,19 @@ class KeepaliveOptions:
     max_ping_strikes: int
     max_connection_age_ms: int
     max_connection_age_grace_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuMetricsOptions:
+    """How the use of GPUs is shown.
+
+    Attributes:
+        enabled: Whether it is, where there is a GPU.
+        interval_ms: Milliseconds between two readings.
+    """
+
+    enabled: bool
+    interval_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +350,7 @@ class ServerOptions:
         shared_memory_max_regions: Most regions that they may have registered at a time.
         response_cache_bytes: Bytes of answers that are kept for models that want it; 0 keeps none.
         cpu_metrics: Whether the `nv_cpu_*` gauges are shown.
+        gpu_metrics: Whether the `nv_gpu_*` gauges are shown, and how often GPUs are read.
         counter_latencies: Whether the `nv_inference_*_duration_us` counters are shown.
         histogram_latencies: Whether the histogram of the time to the first response is shown.
         summary_quantiles: The quantiles of the summaries of latencies; empty shows no summaries.
@@ -375,6 +390,7 @@ class ServerOptions:
     shared_memory_max_regions: int
     response_cache_bytes: int
     cpu_metrics: bool
+    gpu_metrics: GpuMetricsOptions
     counter_latencies: bool
     histogram_latencies: bool
     summary_quantiles: tuple[float, ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 from alipes.errors import ServeError
@@ -41,9 +40,11 @@ def visible_devices(gpus: int | Sequence[int] | None, environment: Mapping[str, 
     return ",".join(named[gpu] if named else str(gpu) for gpu in wanted)
 
 
-def has_gpu(devices: Path = Path("/dev")) -> bool:
-    """Whether this machine has a GPU of the kind that servers use."""
-    return any((devices / name).exists() for name in ("nvidia0", "nvidiactl", "dxg"))
+def has_gpu() -> bool:
+    """Whether there is a GPU that this process may use, of the kind that servers use."""
+    from alipes import _core  # loaded when a server is, so that the import of a client stays quick
+
+    return bool(_core.gpus())
 
 
 def say_without_gpu(gpus: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
+from alipes import _core
 from alipes.config.options import Endpoint, LogOptions, ModelOptions, ServerOptions, TlsOptions, TraceOptions
 from alipes.server.memory_shares import MemoryShares
 
@@ -50,9 +51,17 @@ def server_config(options: ServerOptions) -> str:
             "summary_quantiles": options.summary_quantiles,
             "request_histograms": options.request_histograms,
             "cpu_metrics": options.cpu_metrics,
+            "gpu_metrics": _gpu_metrics(options),
             "turn_clock": options.turn_clock,
         }
     )
+
+
+def _gpu_metrics(options: ServerOptions) -> dict[str, object]:
+    """The GPUs that are watched, those that CUDA lets this process see; none where nobody could look."""
+    wanted = options.gpu_metrics.enabled and options.metrics.enabled
+    uuids = [gpu.uuid for gpu in _core.gpus()] if wanted else []
+    return {"uuids": uuids, "interval_ms": options.gpu_metrics.interval_ms}
 
 
 def _rate_limit(model: ModelOptions) -> list[dict[str, object]] | None:

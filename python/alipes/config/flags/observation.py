@@ -29,13 +29,19 @@ METRICS: Final[tuple[Flag, ...]] = (
     ),
     *encryption("metrics", "metrics", note=NOT_TRITONS),
     Flag("allow-cpu-metrics", "bool", True, "Show the nv_cpu_* gauges.", option="cpu_metrics"),
-    Flag("allow-gpu-metrics", "bool", True, "Show the nv_gpu_* gauges.", ignored="no GPU is watched"),
+    Flag(
+        "allow-gpu-metrics",
+        "bool",
+        True,
+        "Show the nv_gpu_* gauges, where there is a GPU.",
+        option="gpu_metrics.enabled",
+    ),
     Flag(
         "metrics-interval-ms",
         "int",
         2000,
-        "Milliseconds between two readings.",
-        ignored="gauges are read when they are asked for",
+        "Milliseconds between two readings of the GPUs; other gauges are read when they are asked for.",
+        option="gpu_metrics.interval_ms",
     ),
     Flag(
         "turn-clock",
