@@ -893,7 +893,7 @@ def datatypes() -> list[DatatypeRow]:
 
 @final
 class Gpu:
-    """A GPU that programs of this process may use."""
+    """A GPU that programs of this process may use: a whole one, or the part of one that NVIDIA calls a MIG device."""
 
     def __new__(
         cls,
@@ -908,7 +908,7 @@ class Gpu:
         """Its number among the GPUs that are visible, as CUDA counts them in PCI order."""
     @property
     def uuid(self) -> str:
-        """As the driver writes it: ``GPU-`` and 36 characters."""
+        """As the driver writes it: ``GPU-``, or ``MIG-`` for a part, and 36 characters."""
     @property
     def name(self) -> str:
         """Its product name."""
@@ -923,7 +923,11 @@ def gpus() -> list[Gpu]:
     """The GPUs that CUDA lets this process see; an empty list, and no message, without NVIDIA's driver.
 
     The driver is asked once in a process. `CUDA_VISIBLE_DEVICES` is read at each call, as CUDA reads it: numbers or
-    UUIDs, to the first that names no GPU; a GPU that is named twice leaves none.
+    UUIDs, to the first that names no GPU; a GPU that is named twice leaves none. Where a visible GPU is divided, CUDA
+    sees its first part and nothing else.
+
+    Numbers are those of the PCI bus. On a machine with GPUs of several kinds CUDA counts so with
+    ``CUDA_DEVICE_ORDER=PCI_BUS_ID`` alone.
     """
 
 @final

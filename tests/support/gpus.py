@@ -15,7 +15,10 @@ _SOURCES: Final = Path(__file__).with_name("gpu_stub")
 
 @dataclass(frozen=True)
 class StubGpu:
-    """A GPU; `None` is what it does not tell. Memory in bytes, power in milliwatts, energy in millijoules."""
+    """A GPU, or in the state `part` a part of the one before it; `None` is what it does not tell.
+
+    Memory in bytes, power in milliwatts, energy in millijoules.
+    """
 
     uuid: str
     state: str = "ok"

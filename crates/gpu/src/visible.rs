@@ -1,5 +1,9 @@
 //! `CUDA_VISIBLE_DEVICES`, read as CUDA reads it.
 
+/// How the UUIDs of whole GPUs begin, and those of parts of GPUs.
+const GPU: &str = "GPU-";
+pub const MIG: &str = "MIG-";
+
 /// Positions of the GPUs that a text of `CUDA_VISIBLE_DEVICES` makes visible, in its order.
 ///
 /// The text is a list of numbers, or of UUIDs, which may be cut short while they name one GPU alone. It ends at the
@@ -8,11 +12,14 @@
 /// Source: CUDA C++ Programming Guide, "CUDA Environment Variables"; PyTorch's `torch.cuda.device_count` for numbers
 /// with text behind them and for GPUs that are named twice.
 pub fn choose(text: &str, uuids: &[&str]) -> Vec<usize> {
-    // The first entry says which kind of list it is; an entry of the other kind names no GPU.
-    let by_uuid = text.trim_start().starts_with("GPU-");
+    // The first entry says which kind of list it is; an entry of another kind names no GPU.
+    let kind = [GPU, MIG].into_iter().find(|kind| text.trim_start().starts_with(kind));
     let mut chosen = Vec::new();
     for entry in text.split(',').map(str::trim) {
-        let named = if by_uuid { with_prefix(entry, uuids) } else { with_number(entry, uuids.len()) };
+        let named = match kind {
+            Some(kind) => with_prefix(entry, kind, uuids),
+            None => with_number(entry, uuids.len()),
+        };
         let Some(place) = named else { break };
         if chosen.contains(&place) {
             return Vec::new();
@@ -22,9 +29,9 @@ pub fn choose(text: &str, uuids: &[&str]) -> Vec<usize> {
     chosen
 }
 
-fn with_prefix(entry: &str, uuids: &[&str]) -> Option<usize> {
+fn with_prefix(entry: &str, kind: &str, uuids: &[&str]) -> Option<usize> {
     let mut named = uuids.iter().enumerate().filter(|(_, uuid)| uuid.starts_with(entry));
-    let (place, _) = named.next().filter(|_| entry.starts_with("GPU-"))?;
+    let (place, _) = named.next().filter(|_| entry.starts_with(kind))?;
     named.next().is_none().then_some(place)
 }
 

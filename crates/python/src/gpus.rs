@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// A GPU that programs of this process may use.
+/// A GPU that programs of this process may use, or a part of one.
 #[pyclass(frozen, get_all, eq, module = "alipes._core")]
 #[derive(Clone, PartialEq, Eq)]
 pub struct Gpu {

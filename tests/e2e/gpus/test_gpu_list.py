@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,22 @@ def test_a_gpu_that_does_not_answer_is_not_counted(tmp_path: Path) -> None:
 def test_memory_that_is_the_machines_own_is_no_number(tmp_path: Path) -> None:
     machine = StubMachine(tmp_path / "shared", StubGpu("GPU-shared", memory_total=None))
     assert [gpu["memory_total_bytes"] for gpu in listed(machine)] == [None]
+
+
+def test_of_a_divided_gpu_one_part_is_seen(tmp_path: Path) -> None:
+    part = StubGpu("MIG-1", state="part", name="Stub A MIG 1g.10gb", compute_capability="", memory_total=10 << 30)
+    machine = StubMachine(tmp_path / "divided", FIRST, part, replace(part, uuid="MIG-2"), SECOND)
+    one = {"index": 0, "name": part.name, "memory_total_bytes": 10 << 30, "compute_capability": [8, 6]}
+    assert listed(machine) == [{**one, "uuid": "MIG-1"}]
+    assert listed(machine, "MIG-2,MIG-1") == [{**one, "uuid": "MIG-2"}]
+    assert [gpu["uuid"] for gpu in listed(machine, "1")] == [SECOND.uuid]
+
+
+def test_a_script_knows_whether_its_server_has_a_gpu(machine: StubMachine) -> None:
+    command = [sys.executable, "-c", "from alipes.serve.gpus import has_gpu; print(has_gpu())"]
+    for visible, found in (("0", "True\n"), ("", "False\n")):
+        environment = {**os.environ, **machine.environment, "CUDA_VISIBLE_DEVICES": visible}
+        assert subprocess.check_output(command, env=environment, text=True) == found
 
 
 def test_a_library_without_its_driver_gives_no_gpus(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@
  *   state, uuid, name, compute capability, memory total and used in bytes, utilization in percent, power and its limit
  *   in milliwatts, energy in millijoules
  *
- * A field that is "-" is one that the GPU does not tell. The state is "ok", "lost" for a GPU that fell off the bus, or
- * "stuck" for one whose use cannot be read: calls for it do not return.
+ * A field that is "-" is one that the GPU does not tell. The state is "ok", "lost" for a GPU that fell off the bus,
+ * "stuck" for one whose use cannot be read: calls for it do not return; or "part" for a part (MIG device) of the GPU
+ * above it.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -22,10 +23,10 @@ typedef struct { unsigned version; unsigned long long total, reserved, free, use
 typedef struct { unsigned gpu, memory; } utilization;
 typedef struct { char line[512]; char *field[FIELDS]; } gpu;
 
-/* A handle of a device is its number, counted from one. */
+/* A handle of a device is the number of its line, counted from one. */
 typedef void *handle;
 
-/* Reads one GPU, or counts them where `wanted` is negative. */
+/* Reads one line, or counts them where `wanted` is negative. */
 static int find(long wanted, gpu *found) {
     const char *path = getenv("GPU_STUB_MACHINE");
     FILE *file = path ? fopen(path, "r") : NULL;
@@ -74,12 +75,49 @@ int nvmlShutdown(void) { return OK; }
 
 int nvmlSystemGetDriverVersion(char *into, unsigned size) { snprintf(into, size, "570.00"); return OK; }
 
-int nvmlDeviceGetCount_v2(unsigned *count) { gpu found; *count = (unsigned)find(-1, &found); return OK; }
+static int is_part(long line) {
+    gpu found;
+    find(line, &found);
+    return !strcmp(found.field[STATE], "part");
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count) {
+    gpu found;
+    int lines = find(-1, &found);
+    *count = 0;
+    for (long i = 0; i < lines; i++) *count += !is_part(i);
+    return OK;
+}
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *device) {
     gpu found;
-    *device = (handle)(long)(index + 1);
-    return answer(*device, STATE, &found);
+    int lines = find(-1, &found);
+    for (long i = 0; i < lines; i++) {
+        if (is_part(i) || index--) continue;
+        *device = (handle)(i + 1);
+        return answer(*device, STATE, &found);
+    }
+    return INVALID_ARGUMENT;
+}
+
+/* As a real one, it has numbers that no part has: two more than there are lines. */
+int nvmlDeviceGetMaxMigDeviceCount(handle device, unsigned *count) {
+    gpu found;
+    (void)device;
+    *count = (unsigned)find(-1, &found) + 2;
+    return OK;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(handle device, unsigned index, handle *part) {
+    gpu found;
+    int lines = find(-1, &found);
+    /* No part has the number 0, as if it was removed. */
+    for (long i = (long)device; i < lines && is_part(i); i++) {
+        if (i - (long)device + 1 != index) continue;
+        *part = (handle)(i + 1);
+        return OK;
+    }
+    return NOT_FOUND;
 }
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, handle *device) {
