@@ -1,12 +1,16 @@
 //! The list of GPUs.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
-use crate::driver::driver;
+use crate::driver::{driver, within};
 use crate::visible::{MIG, choose};
+
+/// A driver that keeps no GPU awake starts each of them, which takes seconds.
+const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// A GPU that programs of this process may use: a whole one, or the part of one that NVIDIA calls a MIG device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +40,12 @@ struct Present {
 /// Argument: the text of `CUDA_VISIBLE_DEVICES`; `None` where it is not set and all GPUs are visible.
 pub fn visible_gpus(visible: Option<&str>) -> Vec<Gpu> {
     static FOUND: OnceLock<Vec<Present>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| driver().map(present).unwrap_or_default());
+    let found = FOUND.get_or_init(|| {
+        within(START_LIMIT, || driver().map(present).unwrap_or_default()).unwrap_or_else(|| {
+            eprintln!("NVIDIA's driver did not tell of its GPUs in {} s: they are left out", START_LIMIT.as_secs());
+            Vec::new()
+        })
+    });
     let seen = visible_of(found, visible).into_iter().enumerate();
     seen.map(|(index, gpu)| Gpu { index, ..gpu.clone() }).collect()
 }
