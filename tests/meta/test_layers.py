@@ -61,6 +61,7 @@ CRATES = {
     "steps": {"protocol", "engine", "spec"},
     "link": {"clock", "protocol"},
     "tls": set(),
+    "cuda": set(),
     "shared-memory": {"protocol"},
     "gpu": {"clock"},
     "spec": {"protocol"},

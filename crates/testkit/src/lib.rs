@@ -1,11 +1,12 @@
 //! What the tests of several crates share: files of the repository, damaged inputs, fuzzers, the memory that work
-//! takes, and tests that need a process of their own. A development dependency only, which knows none of the product's
-//! crates.
+//! takes, a stub of a GPU's driver, and tests that need a process of their own. A development dependency only, which
+//! knows none of the product's crates.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files, and the environment that the runner sets")]
 
 pub mod corpus;
 pub mod fuzz;
+pub mod gpu;
 mod isolation;
 pub mod memory;
 pub mod mutation;
