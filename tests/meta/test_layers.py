@@ -62,7 +62,7 @@ CRATES = {
     "link": {"clock", "protocol"},
     "tls": set(),
     "cuda": set(),
-    "shared-memory": {"protocol"},
+    "shared-memory": {"cuda", "protocol"},
     "gpu": {"clock"},
     "spec": {"protocol"},
     "stats": {"clock", "protocol", "spec"},

@@ -19,6 +19,9 @@ from support.server import ServerProcess
 # Without it no client may register anything.
 ALLOWED = "--allow-client-shm=true"
 
+# The environment of a server that sees no GPU, whatever the machine has.
+NO_GPUS = {"CUDA_VISIBLE_DEVICES": "-1"}
+
 _FOLDER = Path("/dev/shm")
 _COUNT = itertools.count()
 
@@ -89,11 +92,11 @@ class RegionClient:
         """Ends the connection."""
         self._client.close()
 
-    def later(self, call: Callable[[RegionClient], Any]) -> Later:
+    def later(self, call: Callable[[Self], Any]) -> Later:
         """What a client of the same kind does on a thread of its own."""
 
         def attempt() -> Any:
-            client = RegionClient(self._kind, self._server)
+            client = type(self)(self._kind, self._server)
             try:
                 return call(client)
             finally:
@@ -146,6 +149,10 @@ class Later:
         self._outcome: list[Any] = []
         self._thread = threading.Thread(target=lambda: self._outcome.append(_attempt(call)), daemon=True)
         self._thread.start()
+
+    def is_under_way(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._thread.is_alive()
 
     def result(self) -> Any:
         self._thread.join(60)

@@ -162,16 +162,17 @@ impl Parsed {
 /// Bytes that are no such message, and `Overloaded` for one that would take more than there is room for now.
 #[inline]
 pub(super) async fn parse_inference(message: Message, service: &Service) -> Result<Parsed, InferError> {
-    if is_read_at_once(&message) {
+    if is_read_at_once(&message, &service.regions) {
         return parse_now(message, &service.budget);
     }
     let release = service.config.triton_release;
     Box::pin(parse_beside(message, Arc::clone(&service.regions), Arc::clone(&service.budget), release)).await
 }
 
-/// Whether a network thread may parse and decode a message.
-pub(super) fn is_read_at_once(message: &Message) -> bool {
-    message.bytes.len() <= READ_AT_ONCE_BYTES || read_bytes(&message.bytes) <= READ_AT_ONCE_BYTES
+/// Whether a network thread may parse and decode a message, whose tensors may lie in these regions.
+pub(super) fn is_read_at_once(message: &Message, regions: &Regions) -> bool {
+    let is_short = message.bytes.len() <= READ_AT_ONCE_BYTES || read_bytes(&message.bytes) <= READ_AT_ONCE_BYTES;
+    is_short && !regions.may_wait(&message.bytes)
 }
 
 /// Parses and decodes on another thread.

@@ -306,8 +306,8 @@ async fn control(
         Control::RegionRegister => shared_memory::register(service, message),
         Control::RegionUnregister => shared_memory::unregister(service, message),
         Control::CudaRegionStatus => shared_memory::cuda_status(service, message),
-        Control::CudaRegionRegister => shared_memory::cuda_register(service, message),
-        Control::CudaRegionUnregister => shared_memory::cuda_unregister(service),
+        Control::CudaRegionRegister => shared_memory::cuda_register(service, message).await,
+        Control::CudaRegionUnregister => shared_memory::cuda_unregister(service, message).await,
     }
 }
 

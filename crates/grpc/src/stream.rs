@@ -244,7 +244,7 @@ impl StreamBody {
 
     /// Takes a message: parses it, or has it expanded and parsed on another thread.
     fn take(&mut self, message: Message) {
-        if !message.is_compressed() && is_read_at_once(&message) {
+        if !message.is_compressed() && is_read_at_once(&message, &self.service.regions) {
             self.accept(parse_now(message, &self.service.budget));
         } else {
             self.beside = Some(Beside::Preparing(Box::pin(self.prepare(message))));

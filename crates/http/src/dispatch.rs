@@ -99,6 +99,14 @@ async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: C
             let name = name.to_owned();
             shared_memory::register(service, &name, request.into_body()).await
         }
+        Route::Region(Region { cuda: true, action: RegionAction::Register, name }) => {
+            let name = name.to_owned();
+            match service.check_cuda_region(&name).await {
+                Ok(()) => shared_memory::register_cuda(service, &name, request.into_body()).await,
+                // Without a GPU the body says nothing.
+                Err(refusal) => without_body(response::error(&refusal), request.into_body()),
+            }
+        }
         Route::Page if page::is_wanted(request.headers()) => {
             let (head, body) = request.into_parts();
             without_body(page::page(service, &head).await, body)
@@ -126,7 +134,7 @@ async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Res
         Route::EndSequence { model, version, id } => sequences::end(service, model, version, id).await,
         Route::LogSettings => logging::settings(service),
         Route::TraceSettings { model } => tracing::settings(service, model),
-        Route::Region(region) => shared_memory::region(service, region),
+        Route::Region(region) => shared_memory::region(service, region).await,
         Route::WrittenPage { path } => written_page::answer(service, method, path),
         Route::NamedRepository => control::named_repository(),
         Route::WrongMethod { plain } => response::wrong_method(plain),

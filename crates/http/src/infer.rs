@@ -12,7 +12,7 @@ use alipes_protocol::{
 use alipes_request::budget::{Budget, Charge, GrowingCharge};
 use alipes_service::offload::offload;
 use alipes_service::{Encoded, Service};
-use alipes_shared_memory::{Finder, Held};
+use alipes_shared_memory::{Finder, Held, Regions};
 use alipes_stats::clock::now_ns;
 use bytes::Bytes;
 use hyper::body::Body as _;
@@ -192,11 +192,7 @@ async fn read_request(
     charge: Charge,
 ) -> Result<(InferRequest, Held, Charge), InferError> {
     let (max_input_bytes, release) = (service.config.http_max_input_bytes, service.config.triton_release);
-    let text_length = match &body {
-        Body::Whole(body) => header_length.unwrap_or(body.len()),
-        Body::Parts { json, .. } => json.len(),
-    };
-    if text_length <= limits::READ_AT_ONCE_BYTES {
+    if is_read_at_once(&body, header_length, &service.regions) {
         let mut finder = Finder::new(&service.regions);
         let options = DecodeOptions { max_input_bytes, memory: None, release };
         let request = decode(body, header_length, model, options, &mut finder)?;
@@ -211,6 +207,15 @@ async fn read_request(
         Ok((request, finder.held, growing.read()))
     }));
     read.await.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))
+}
+
+/// Whether a network thread may decode a body, whose tensors may lie in these regions.
+fn is_read_at_once(body: &Body, header_length: Option<usize>, regions: &Regions) -> bool {
+    let text = match body {
+        Body::Whole(body) => &body[..header_length.map_or(body.len(), |length| length.min(body.len()))],
+        Body::Parts { json, .. } => json,
+    };
+    text.len() <= limits::READ_AT_ONCE_BYTES && !regions.may_wait(text)
 }
 
 fn decode(

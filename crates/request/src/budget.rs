@@ -146,7 +146,7 @@ impl Charge {
     /// Hands the charge of a body to the request that it has become: it ends with the request's largest tensor.
     ///
     /// Numbers that came as text may take more now, and are charged for it; what lies in its caller's regions takes
-    /// none of the server's memory.
+    /// none of the server's memory, but for what was copied from GPUs.
     ///
     /// # Errors
     ///
@@ -155,9 +155,8 @@ impl Charge {
         if budget.is_overrun() {
             return Err(budget.exhausted("a request", bytes_of(&request.inputs) as u64));
         }
-        if held.is_empty() {
-            self.grow(budget, bytes_of(&request.inputs))?;
-        }
+        let bytes = if held.is_empty() { bytes_of(&request.inputs) } else { held.device_bytes() };
+        self.grow(budget, bytes)?;
         self.ride_on(&mut request.inputs);
         Ok(())
     }

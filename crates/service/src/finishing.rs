@@ -36,6 +36,9 @@ impl Finishing {
         if self.is_nothing() {
             return true;
         }
+        if self.held.may_wait() {
+            return false;
+        }
         let bytes = |output: &Tensor| output.data.len();
         let classified = outputs.iter().filter(|output| self.classification(output).is_some()).map(bytes);
         classified.sum::<usize>() <= WRITTEN_AT_ONCE_BYTES

@@ -22,6 +22,8 @@ pub struct Finder<'a> {
 pub struct Held {
     leases: Vec<Lease>,
     outputs: Vec<Place>,
+    /// Bytes of inputs that were copied from GPUs.
+    device_bytes: usize,
 }
 
 /// The place of an output.
@@ -41,10 +43,12 @@ struct Lent {
 
 impl AsRef<[u8]> for Lent {
     fn as_ref(&self) -> &[u8] {
+        // Memory of a GPU is never lent.
+        let Some(mapping) = self.lease.region.memory.mapping() else { return &[] };
         // SAFETY: a tensor stays in place if its datatype is only a quantity (`is_quantity`), or if its length does not
         // fit its shape, so that the model's checks refuse it by length. Both are only moved and passed to engines; no
         // code reads lengths or indexes in them.
-        unsafe { self.lease.region.memory.slice(self.offset, self.len) }
+        unsafe { mapping.slice(self.offset, self.len) }
     }
 }
 
@@ -71,11 +75,15 @@ impl Places for Finder<'_> {
         if len > REGION_MAX_TENSOR_BYTES {
             return Err(too_large(&slice, len));
         }
+        if lease.region.memory.is_on_device() {
+            self.held.count_device_bytes(&slice, len)?;
+        }
         self.held.leases.push(lease.clone());
-        if is_quantity(datatype) || !has_size_of(shape, datatype, len) {
+        let is_lent = is_quantity(datatype) || !has_size_of(shape, datatype, len);
+        if is_lent && !lease.region.memory.is_on_device() {
             return Ok(Bytes::from_owner(Lent { lease, offset, len }));
         }
-        let copy = lease.region.memory.copy(offset, len);
+        let copy = lease.region.memory.copy(&slice.name, offset, len)?;
         if lease.region.memory.is_lost() { Err(lost(&slice.name)) } else { Ok(copy) }
     }
 
@@ -92,12 +100,41 @@ impl Held {
         self.leases.is_empty() && self.outputs.is_empty()
     }
 
+    /// Bytes of inputs that lay on GPUs: unlike others of its caller's regions they take memory of the server.
+    pub fn device_bytes(&self) -> usize {
+        self.device_bytes
+    }
+
+    /// Whether writing the outputs may take long, whatever their size, because they go to a GPU.
+    pub fn may_wait(&self) -> bool {
+        self.outputs.iter().any(|place| place.lease.region.memory.is_on_device())
+    }
+
+    /// # Errors
+    ///
+    /// `TooLarge` where the inputs on GPUs have too many bytes together: a request of a few words could otherwise name
+    /// the same memory again and again.
+    pub(crate) fn count_device_bytes(&mut self, slice: &RegionSlice<'_>, len: usize) -> Result<(), InferError> {
+        let bytes = self.device_bytes + len;
+        if bytes > REGION_MAX_TENSOR_BYTES {
+            let text = format!(
+                "with the input in shared memory region '{}' the inputs on GPUs have {bytes} bytes, but at most \
+                 {REGION_MAX_TENSOR_BYTES} are allowed in one request",
+                slice.name
+            );
+            return Err(InferError::new(Code::TooLarge, text));
+        }
+        self.device_bytes = bytes;
+        Ok(())
+    }
+
     /// Writes the outputs of one response to their regions and empties their tensors. Fails if memory of an input was
     /// cut off meanwhile.
     ///
     /// # Errors
     ///
-    /// `Internal` for an output that is larger than its place, `InvalidArgument` for a region that was cut off.
+    /// `Internal` for an output that is larger than its place, and for a GPU that does not copy; `InvalidArgument` for
+    /// a region that was cut off.
     pub fn settle(&self, outputs: &mut [Tensor]) -> Result<(), InferError> {
         if self.is_empty() {
             return Ok(());
@@ -135,8 +172,9 @@ impl Place {
             return Err(InferError::internal(text).at(Origin::Model));
         }
         let memory = &self.lease.region.memory;
-        memory.write(self.offset, &tensor.data);
-        if memory.is_lost() { Err(lost(&self.lease.region.status.name)) } else { Ok(()) }
+        let name = &self.lease.region.status.name;
+        memory.write(name, self.offset, &tensor.data)?;
+        if memory.is_lost() { Err(lost(name)) } else { Ok(()) }
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rustix::fs::{Mode, ftruncate};
 use rustix::{param, shm};
 
-use crate::{Finder, Regions};
+use crate::{Finder, MemoryKind, Regions};
 
 const FLOATS: Datatype = Datatype::Fp32;
 
@@ -175,7 +175,7 @@ fn other_regions_notice_nothing_and_a_new_registration_makes_up_for_it() {
     let intact = RegionSlice { name: "other".into(), offset: 0, byte_size: 100 };
     assert_eq!(finder.input(intact, FLOATS, &[25]).unwrap()[..], [5; 100]);
     drop(finder);
-    regions.unregister("r");
+    regions.unregister("r", MemoryKind::System);
     object.cut(page());
     object.write(0, &[3; 8]);
     regions.register("r", &object.key, 0, 8).unwrap();
@@ -206,16 +206,16 @@ fn a_region_in_use_stays_until_nobody_uses_it() {
     let (regions, object) = registered();
     let mut first = Finder::new(&regions);
     let lent = first.input(slice(0, 8), FLOATS, &[2]).unwrap();
-    regions.unregister("r");
-    assert_eq!(regions.status("r").unwrap().len(), 1);
+    regions.unregister("r", MemoryKind::System);
+    assert_eq!(regions.status("r", MemoryKind::System).unwrap().len(), 1);
     assert!(message(regions.register("r", &object.key, 0, 8)).contains("already in manager"));
     // Later requests keep it as well.
     let mut second = Finder::new(&regions);
     second.output(slice(0, 8), "Y").unwrap();
     drop((first, lent));
-    assert_eq!(regions.status("").unwrap().len(), 1);
+    assert_eq!(regions.status("", MemoryKind::System).unwrap().len(), 1);
     drop(second);
-    assert_eq!(message(regions.status("r")), "Unable to find system shared memory region: 'r'");
+    assert_eq!(message(regions.status("r", MemoryKind::System)), "Unable to find system shared memory region: 'r'");
     assert!(regions.register("r", &object.key, 0, 8).is_ok());
 }
 
@@ -226,11 +226,11 @@ fn memory_that_was_lent_stays_after_its_region_has_gone() {
     let lent = finder.input(slice(16, 8), FLOATS, &[2]).unwrap();
     let expected = object.read(16, 8);
     drop(finder);
-    regions.unregister("");
+    regions.unregister("", MemoryKind::System);
     drop(object);
     assert_eq!(lent[..], expected);
     drop(lent);
-    assert!(regions.status("").unwrap().is_empty());
+    assert!(regions.status("", MemoryKind::System).unwrap().is_empty());
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn what_cannot_be_a_region_is_refused_with_triton_s_words() {
     assert_eq!(message(register("a", &object.key, 0, 0)), invalid);
     assert_eq!(message(register("a", &object.key, 0, 65)), failed("invalid args"));
     assert_eq!(message(register("a", &object.key, 1, u64::MAX)), failed("invalid args"));
-    assert!(regions.status("").unwrap().is_empty());
+    assert!(regions.status("", MemoryKind::System).unwrap().is_empty());
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn no_more_regions_and_no_longer_names_than_allowed() {
     regions.register("b", &object.key, 0, 64).unwrap();
     assert!(message(regions.register("c", &object.key, 0, 64)).contains("2 regions are registered"));
     assert!(message(regions.register(&format!("{longest}n"), &object.key, 0, 64)).contains("at most 1024"));
-    regions.unregister("b");
+    regions.unregister("b", MemoryKind::System);
     assert!(regions.register("c", &object.key, 0, 64).is_ok());
 }
 
@@ -304,7 +304,176 @@ fn descriptors_do_not_stay_open() {
     for index in 0..100 {
         let name = format!("n{index}");
         let _ = regions.register(&name, &object.key, 0, 8);
-        regions.unregister(&name);
+        regions.unregister(&name, MemoryKind::System);
     }
     assert!(count() < before + 80);
+}
+
+mod gpus {
+    use std::sync::OnceLock;
+    use std::thread;
+
+    use alipes_cuda::Driver;
+    use alipes_protocol::limits::REGION_MAX_TENSOR_BYTES;
+    use alipes_testkit::gpu::{StubMemory, stub_driver};
+
+    use super::*;
+
+    fn driver() -> &'static Driver {
+        static DRIVER: OnceLock<Driver> = OnceLock::new();
+        DRIVER.get_or_init(|| Driver::load(stub_driver().as_os_str()).expect("the stub"))
+    }
+
+    fn register(regions: &Regions, name: &str, memory: &StubMemory, byte_size: u64) -> Result<(), InferError> {
+        regions.register_on(driver(), name, memory.handle(), 1, byte_size)
+    }
+
+    /// The regions of a test, and 64 bytes on a GPU behind the region `r`.
+    fn on_gpu() -> (Arc<Regions>, StubMemory) {
+        let regions = Arc::new(Regions::new(8));
+        let memory = StubMemory::new(1, &(0..64).collect::<Vec<u8>>());
+        register(&regions, "r", &memory, 64).unwrap();
+        (regions, memory)
+    }
+
+    #[test]
+    fn inputs_of_every_datatype_are_copies() {
+        let (regions, memory) = on_gpu();
+        let mut finder = Finder::new(&regions);
+        let inputs: Vec<Bytes> = [(FLOATS, 2), (Datatype::Int64, 1), (Datatype::Bytes, 1), (FLOATS, 5)]
+            .map(|(datatype, count)| finder.input(slice(16, 8), datatype, &[count]).unwrap())
+            .into();
+        memory.write(&[9; 64]);
+        assert!(inputs.iter().all(|input| input[..] == [16, 17, 18, 19, 20, 21, 22, 23]));
+        assert_eq!((finder.held.device_bytes(), finder.held.may_wait()), (32, false));
+    }
+
+    #[test]
+    fn an_output_is_written_to_its_place_on_the_gpu() {
+        let (regions, memory) = on_gpu();
+        let mut finder = Finder::new(&regions);
+        finder.output(slice(10, 6), "Y").unwrap();
+        assert!(finder.held.may_wait());
+        let mut outputs = [output(&[1, 2, 3])];
+        finder.held.settle(&mut outputs).unwrap();
+        assert!(outputs[0].data.is_empty());
+        assert_eq!(memory.read()[8..16], [8, 9, 1, 2, 3, 13, 14, 15]);
+        let refused = finder.held.settle(&mut [output(&[0; 7])]).unwrap_err();
+        assert!(refused.message.contains("(6 bytes) should be at least 7 bytes"), "{}", refused.message);
+    }
+
+    #[test]
+    fn a_gpu_that_fails_costs_the_request_alone() {
+        let (regions, memory) = on_gpu();
+        let mut finder = Finder::new(&regions);
+        finder.output(slice(0, 8), "Y").unwrap();
+        memory.set_broken(true);
+        let read = finder.input(slice(0, 8), FLOATS, &[2]);
+        let text = "GPU memory of shared memory region 'r' cannot be read: an illegal memory access was encountered; \
+                    register the region again, with memory that its process still holds";
+        assert_eq!(read.map_err(|error| (error.code, error.message)), Err((Code::Internal, text.to_owned())));
+        assert!(message(finder.held.settle(&mut [output(&[1])])).contains("cannot be written"));
+        memory.set_broken(false);
+        assert!(finder.held.settle(&mut [output(&[1])]).is_ok());
+    }
+
+    #[test]
+    fn a_region_in_use_is_closed_after_its_last_request() {
+        let (regions, memory) = on_gpu();
+        let mut finder = Finder::new(&regions);
+        finder.output(slice(0, 8), "Y").unwrap();
+        assert_eq!(regions.unregister("r", MemoryKind::Cuda), ["r"]);
+        assert_eq!(regions.status("r", MemoryKind::Cuda).unwrap().len(), 1);
+        finder.held.settle(&mut [output(&[1])]).unwrap();
+        assert_eq!(memory.opens(), 1);
+        drop(finder);
+        assert!(regions.status("", MemoryKind::Cuda).unwrap().is_empty());
+        // On a thread of its own.
+        while memory.opens() > 0 {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn an_unused_region_is_closed_when_unregister_returns() {
+        let (regions, memory) = on_gpu();
+        register(&regions, "other", &memory, 8).unwrap();
+        assert_eq!(memory.opens(), 2);
+        assert!(regions.unregister("r", MemoryKind::Cuda).is_empty());
+        assert_eq!(memory.opens(), 1);
+        regions.unregister("", MemoryKind::Cuda);
+        assert_eq!(memory.opens(), 0);
+    }
+
+    #[test]
+    fn the_kinds_are_registered_shown_and_unregistered_apart() {
+        let (regions, memory) = on_gpu();
+        let object = Object::new(&[0; 64]);
+        regions.register("s", &object.key, 0, 64).unwrap();
+        assert!(message(regions.register("r", &object.key, 0, 64)).contains("already in manager"));
+        assert!(message(register(&regions, "s", &memory, 64)).contains("already in manager"));
+        let names = |kind| {
+            let shown = regions.status("", kind).unwrap();
+            shown.into_iter().map(|region| region.name).collect::<Vec<_>>()
+        };
+        assert_eq!((names(MemoryKind::System), names(MemoryKind::Cuda)), (vec!["s".into()], vec!["r".into()]));
+        let text = "The region named 'r' is registered as CUDA shared memory, not system shared memory";
+        assert_eq!(message(regions.status("r", MemoryKind::System)), text);
+        let text = "The region named 's' is registered as system shared memory, not CUDA shared memory";
+        assert_eq!(message(regions.status("s", MemoryKind::Cuda)), text);
+        assert_eq!(message(regions.status("x", MemoryKind::Cuda)), "Unable to find cuda shared memory region: 'x'");
+        regions.unregister("r", MemoryKind::System);
+        regions.unregister("", MemoryKind::System);
+        assert_eq!(names(MemoryKind::Cuda), ["r"]);
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_refused_with_triton_s_words() {
+        let (regions, memory) = on_gpu();
+        let failed = |cause: &str| format!("failed to register CUDA shared memory region 'a': {cause}");
+        let refused = regions.register_on(driver(), "a", [3; 64], 0, 64);
+        assert_eq!(message(refused), failed("failed to open CUDA IPC handle: invalid argument"));
+        let refused = regions.register_on(driver(), "a", memory.handle(), 2, 64);
+        assert_eq!(message(refused), failed("there is no device 2: devices 0 to 1 exist"));
+        let refused = regions.register_on(driver(), "a", memory.handle(), 0, 64);
+        assert_eq!(message(refused), failed("invalid args: the memory lies on device 1, not on device 0"));
+        let short = "invalid args: 65 bytes were given as its size, and the allocation has 64";
+        assert_eq!(message(register(&regions, "a", &memory, 65)), failed(short));
+        assert_eq!((memory.opens(), regions.status("", MemoryKind::Cuda).unwrap().len()), (1, 1));
+    }
+
+    #[test]
+    fn both_kinds_count_against_one_limit() {
+        let (regions, memory) = (Regions::new(2), StubMemory::new(1, &[0; 64]));
+        let object = Object::new(&[0; 64]);
+        regions.register("s", &object.key, 0, 64).unwrap();
+        register(&regions, "r", &memory, 64).unwrap();
+        assert!(message(register(&regions, "q", &memory, 64)).contains("2 regions are registered"));
+        assert_eq!(memory.opens(), 1);
+    }
+
+    #[test]
+    fn one_request_cannot_name_the_same_memory_without_end() {
+        let regions = Arc::new(Regions::new(1));
+        let memory = StubMemory::new(1, &[0; 64]);
+        register(&regions, "r", &memory, 64).unwrap();
+        let mut finder = Finder::new(&regions);
+        assert!(finder.held.count_device_bytes(&slice(0, 1), REGION_MAX_TENSOR_BYTES - 8).is_ok());
+        assert!(finder.input(slice(0, 8), FLOATS, &[2]).is_ok());
+        let refused = finder.input(slice(0, 8), FLOATS, &[2]).unwrap_err();
+        let text = "with the input in shared memory region 'r' the inputs on GPUs have 2147483655 bytes, but at most \
+                    2147483647 are allowed in one request";
+        assert_eq!((refused.code, refused.message.as_str()), (Code::TooLarge, text));
+    }
+
+    #[test]
+    fn requests_may_wait_once_there_is_memory_of_a_gpu() {
+        let named = br#"{"parameters":{"shared_memory_region":"r"}}"#;
+        assert!(!registered().0.may_wait(named));
+        let (regions, _memory) = on_gpu();
+        assert!(regions.may_wait(named));
+        assert!(regions.may_wait(br#"{"parameters":{"\u0073hared_memory_region":"r"}}"#));
+        assert!(!regions.may_wait(br#"{"inputs":[{"name":"X","data":[1]}]}"#));
+        assert!(!regions.may_wait(b""));
+    }
 }

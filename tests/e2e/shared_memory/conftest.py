@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.models import add_model, times
 from support.python_models import add_python_model
-from support.regions import ALLOWED, CLIENTS, RegionClient
+from support.regions import ALLOWED, CLIENTS, NO_GPUS, RegionClient
 from support.server import ServerProcess
 from support.waiting import until
 
@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
     add_python_model(repository, "floats", signature="X: FP32[-1] -> Y: FP32[-1]")
     add_python_model(repository, "numbers", signature="X: INT32[-1] -> Y: INT32[-1]")
     add_python_model(repository, "texts", signature="X: BYTES[-1] -> Y: BYTES[-1]")
-    return serve_module(repository, ALLOWED)
+    return serve_module(repository, ALLOWED, environment=NO_GPUS)
 
 
 @pytest.fixture(params=CLIENTS)
