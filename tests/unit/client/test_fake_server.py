@@ -166,6 +166,12 @@ def test_control_calls_are_answered(client: Client) -> None:
         client.metadata("lauder")
     with pytest.raises(Unsupported, match="a transport has no shared memory"):
         client.share(100)
+    with pytest.raises(Unsupported, match="a transport has no shared memory"):
+        client.register_cuda_shared_memory("r", bytes(64), 0, 100)
+    with pytest.raises(Unsupported, match="a transport has no shared memory"):
+        client.get_cuda_shared_memory_status()
+    with pytest.raises(Unsupported, match="a transport has no shared memory"):
+        client.unregister_cuda_shared_memory()
 
 
 def test_a_test_sees_what_was_called(server: FakeServer, client: Client) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from alipes._core import ClientPlan
 from alipes.client.arguments import check_request, model_name, request_error
+from alipes.client.plain.cuda_regions import CudaRegions
 from alipes.client.plain.operations import Call
 from alipes.client.plain.options import Options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, PreparedRequest, check_tensors
@@ -41,7 +42,7 @@ _DECOUPLED: Final = "doesn't support models with decoupled transaction policy"
 """The end of a refusal to answer a request that may have many responses. Source: Triton, recorded."""
 
 
-class PlainClient(ServerCalls, TritonAliases):
+class PlainClient(ServerCalls, TritonAliases, CudaRegions):
     """The verbs, each written once as steps; the driver of the steps belongs to the subclass."""
 
     def _infer_steps(

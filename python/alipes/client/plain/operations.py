@@ -83,6 +83,15 @@ class Operations(Protocol):
     def unshare(self, region: str) -> Call[None]:
         """Unregisters shared memory."""
 
+    def share_cuda(self, region: str, handle: bytes, device_id: int, byte_size: int) -> Call[None]:
+        """Registers memory of a GPU, by its handle of 64 bytes."""
+
+    def cuda_regions(self, region: str) -> Call[list[Document]]:
+        """A region on a GPU, or all where the name is empty."""
+
+    def unshare_cuda(self, region: str) -> Call[None]:
+        """Unregisters memory of a GPU, or all where the name is empty."""
+
 
 class HttpOperations:
     """Control calls over HTTP."""
@@ -139,6 +148,20 @@ class HttpOperations:
         """Unregisters shared memory."""
         return Call(f"{_region(region)}/unregister", b"", _nothing, retry=UNREGISTER_RETRY)
 
+    def share_cuda(self, region: str, handle: bytes, device_id: int, byte_size: int) -> Call[None]:
+        """Registers memory of a GPU, by its handle of 64 bytes."""
+        raw_handle = {"b64": base64.b64encode(handle).decode()}
+        body = json.dumps({"raw_handle": raw_handle, "device_id": device_id, "byte_size": byte_size}).encode()
+        return Call(f"{_cuda_region(region)}/register", body, _nothing)
+
+    def cuda_regions(self, region: str) -> Call[list[Document]]:
+        """A region on a GPU, or all where the name is empty."""
+        return Call(f"{_cuda_region(region)}/status", None, lambda body: list(json.loads(body)))
+
+    def unshare_cuda(self, region: str) -> Call[None]:
+        """Unregisters memory of a GPU, or all where the name is empty."""
+        return Call(f"{_cuda_region(region)}/unregister", b"", _nothing, retry=UNREGISTER_RETRY)
+
     def _repository(self, model: str, what: str, parameters: Mapping[str, Any]) -> Call[None]:
         body = json.dumps({"parameters": parameters}).encode()
         path = f"/v2/repository/models/{quote(model, safe='')}/{what}"
@@ -170,6 +193,10 @@ def _model(model: str, version: str) -> str:
 
 def _region(region: str) -> str:
     return f"/v2/systemsharedmemory/region/{quote(region, safe='')}"
+
+
+def _cuda_region(region: str) -> str:
+    return f"/v2/cudasharedmemory/region/{quote(region, safe='')}" if region else "/v2/cudasharedmemory"
 
 
 def _yes(_: bytes) -> bool:

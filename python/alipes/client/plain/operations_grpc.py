@@ -75,6 +75,23 @@ class GrpcOperations:
         """Unregisters shared memory."""
         return replace(_call("SystemSharedMemoryUnregister", {"name": region}, _nothing), retry=UNREGISTER_RETRY)
 
+    def share_cuda(self, region: str, handle: bytes, device_id: int, byte_size: int) -> Call[None]:
+        """Registers memory of a GPU, by its handle of 64 bytes."""
+        fields = {"name": region, "raw_handle": handle, "device_id": device_id, "byte_size": byte_size}
+        return _call("CudaSharedMemoryRegister", fields, _nothing)
+
+    def cuda_regions(self, region: str) -> Call[list[Document]]:
+        """A region on a GPU, or all where the name is empty."""
+
+        def read(answer: Any) -> list[Document]:
+            return [plain(found) for _, found in sorted(answer.regions.items())]
+
+        return _call("CudaSharedMemoryStatus", {"name": region}, read)
+
+    def unshare_cuda(self, region: str) -> Call[None]:
+        """Unregisters memory of a GPU, or all where the name is empty."""
+        return replace(_call("CudaSharedMemoryUnregister", {"name": region}, _nothing), retry=UNREGISTER_RETRY)
+
     def _repository(self, method: str, model: str, parameters: Mapping[str, Any]) -> Call[None]:
         return _call(method, {"model_name": model, "parameters": parameters}, _nothing, repeatable=False)
 

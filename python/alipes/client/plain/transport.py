@@ -209,6 +209,18 @@ class TransportOperations:
         """Unregisters nothing: no region was registered."""
         raise Unsupported("a transport has no shared memory")
 
+    def share_cuda(self, region: str, handle: bytes, device_id: int, byte_size: int) -> Call[None]:
+        """Refuses to register memory of a GPU."""
+        raise Unsupported("a transport has no shared memory: pass arrays of the program's own")
+
+    def cuda_regions(self, region: str) -> Call[list[dict[str, Any]]]:
+        """Shows nothing: no region was registered."""
+        raise Unsupported("a transport has no shared memory")
+
+    def unshare_cuda(self, region: str) -> Call[None]:
+        """Unregisters nothing: no region was registered."""
+        raise Unsupported("a transport has no shared memory")
+
     def _call(self, call: TransportCall, read: Callable[[Any], T]) -> Call[T]:
         return _TransportedCall(call.verb, None, read, transport=self._transport, call=call)
 

@@ -70,5 +70,17 @@ class UndecidedOperations:
         """Unregisters shared memory."""
         return self._either(lambda operations: operations.unshare(region))
 
+    def share_cuda(self, region: str, handle: bytes, device_id: int, byte_size: int) -> Call[None]:
+        """Registers memory of a GPU, by its handle of 64 bytes."""
+        return self._either(lambda operations: operations.share_cuda(region, handle, device_id, byte_size))
+
+    def cuda_regions(self, region: str) -> Call[list[Document]]:
+        """A region on a GPU, or all where the name is empty."""
+        return self._either(lambda operations: operations.cuda_regions(region))
+
+    def unshare_cuda(self, region: str) -> Call[None]:
+        """Unregisters memory of a GPU, or all where the name is empty."""
+        return self._either(lambda operations: operations.unshare_cuda(region))
+
     def _either(self, make: Callable[[Operations], Call[T]]) -> Call[T]:
         return replace(make(self._grpc), over_http=lambda: make(HTTP))
