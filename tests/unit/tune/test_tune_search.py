@@ -38,7 +38,7 @@ def hill(point: Point) -> Rank:
 def test_with_time_enough_every_point_is_proposed(make: Callable[[], Search]) -> None:
     seen = follow(make(), hill)
     assert set(seen) == set(SPACE.points())
-    assert max(seen.count(point) for point in seen) <= 3
+    assert max(seen.count(point) for point in seen) <= 6
 
 
 def test_a_search_begins_at_its_point_and_finds_the_top() -> None:

@@ -19,7 +19,7 @@ def test_a_smooth_figure_is_known_between_its_trials() -> None:
     elsewhere = np.array([(0.3, 0.6), (0.85, 0.1)])
     belief = Surface(2).believe(places, values, elsewhere, np.ones(len(places)))
     assert belief.mean[:2] == pytest.approx(np.sin(2 * elsewhere[:, 0]) + elsewhere[:, 1], abs=0.02)
-    assert belief.mean[2:] == pytest.approx(values)
+    assert belief.mean[2:] == pytest.approx(values, abs=0.02)
 
 
 def test_what_is_far_from_all_trials_is_less_sure() -> None:
@@ -34,7 +34,15 @@ def test_repeated_trials_make_a_place_surer() -> None:
     trials = np.array([4.0, *[1.0] * 8])
     belief = Surface(2).believe(places, values, places[:1], trials)
     once, often = belief.deviation[2], belief.deviation[1]
-    assert often == pytest.approx(once / 2)
+    assert once / 2 <= often < 0.7 * once
+
+
+def test_one_unlucky_trial_is_believed_with_all_others() -> None:
+    places = grid(5)
+    values = places.sum(1)
+    values[12] -= 0.3
+    belief = Surface(2).believe(places, values, places[12:13], np.ones(len(places)))
+    assert values[12] < belief.mean[13] < values[12] + 0.3
 
 
 def test_equal_values_leave_room_for_others() -> None:

@@ -20,7 +20,7 @@ _SHARE_OF_FIRST: Final = 12
 where that is no more than this share of all points."""
 _NEAR_BEST: Final = 3
 """In a large space the neighbours of so many of the best places are looked at."""
-_MOST_TRIALS: Final = 3
+_MOST_TRIALS: Final = 6
 """A point that promises something is proposed so often, since a single trial may have been unlucky."""
 _FAILURE_REACH: Final = 0.25
 """Over which share of an axis a failed trial makes others likely to fail."""
@@ -85,14 +85,14 @@ class Quick:
         """The candidate or known place with the greatest gain."""
         score, margin = self._beliefs(candidates, seen)
         unknown, known = slice(None, len(candidates)), slice(len(candidates), None)
-        keeps = margin.above_zero()
-        held = keeps[known] >= 0.5
+        # What is to be beaten is the best by its own trials, since by these one is chosen in the end.
+        best = max(self._known[place] for place in seen)
         gain: Array
-        if held.any():
-            gain = score.gain(float(score.mean[known][held].max())) * keeps
+        if best.compliance == 0:
+            gain = score.gain(best.score) * margin.above_zero()
             hope: Array = np.where(margin.best_case(_HOPE) > 0, score.best_case(_HOPE), -np.inf)
         else:
-            gain = margin.gain(float(margin.mean[known].max()))
+            gain = margin.gain(best.margin)
             hope = margin.best_case(_HOPE)
         gain[unknown] *= 1 - self._failing(candidates)
         gain[known] *= np.array([self._trials[place] < _MOST_TRIALS for place in seen])

@@ -18,6 +18,8 @@ _LENGTHS: Final = (0.15, 0.3, 0.6, 1.2, 2.5, 5.0, 10.0)
 """Over which share of an axis a figure changes: a length of 10 means that it hardly depends on the axis."""
 _NOISES: Final = (0.01, 0.03, 0.1, 0.3)
 """Standard deviations of repeated trials, in shares of the spread of all."""
+_LEAST_NOISE: Final = 0.02
+"""Standard deviation of repeated trials in nats, at least: shares of rates and latencies, which no machine repeats."""
 _FIRST_LENGTH: Final = 1.2
 _FIRST_NOISE: Final = 0.1
 _LENGTH_PRIOR: Final = (1.0, 1.0)
@@ -27,6 +29,8 @@ _ROUNDS: Final = 2
 """So often all lengths and the noise are looked through, one after the other."""
 _REFIT: Final = 1.15
 """They are looked for again when there are so many times as many points."""
+_LEAST_VARIANCE: Final = 1e-6
+"""In shares of the spread of all: nothing is certain."""
 _JITTER: Final = 1e-8
 """Keeps equal places from making the covariance singular."""
 
@@ -82,21 +86,20 @@ class Surface:
             trials: How many each value is the mean of, `[known]`.
 
         Returns:
-            Of `[elsewhere + known]`. At the known places it is what their own trials gave: a surface is smooth, and the
-            best configuration may stand out from all that are near it. For the same reason the deviations have the
-            noise in them.
+            Of `[elsewhere + known]`. At the known places it is what their own trials say together with all others: of
+            few trials each is partly luck. Elsewhere the deviations have the noise in them, since the best
+            configuration may stand out from all that are near it.
         """
         centre, spread = float(np.mean(values)), float(np.std(values)) or 1.0
         scaled = (values - centre) / spread
         if len(values) >= self._fitted_at * _REFIT:
             self._fit(places, scaled, trials)
-        noise = self._settings[-1]
-        factor, amplitude, weights = _solved(places, scaled, trials, self._settings)
-        across = _covariance(elsewhere, places, self._settings)
-        reduced = np.linalg.solve(factor, across.T)
-        variance = np.maximum(1 - np.sum(reduced**2, axis=0), 0.0) + noise**2
-        deviation = np.sqrt(amplitude * np.concatenate([variance, noise**2 / trials]))
-        return Belief(np.concatenate([centre + spread * (across @ weights), values]), spread * deviation)
+        settings = [*self._settings[:-1], max(self._settings[-1], _LEAST_NOISE / spread)]
+        factor, amplitude, weights = _solved(places, scaled, trials, settings)
+        across = _covariance(np.concatenate([elsewhere, places]), places, settings)
+        variance = np.maximum(1 - np.sum(np.linalg.solve(factor, across.T) ** 2, axis=0), _LEAST_VARIANCE)
+        variance[: len(elsewhere)] += settings[-1] ** 2
+        return Belief(centre + spread * (across @ weights), spread * np.sqrt(amplitude * variance))
 
     def _fit(self, places: Array, scaled: Array, trials: Array) -> None:
         """Looks for the lengths and the noise that explain best what was seen, one after the other."""
