@@ -18,7 +18,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
-use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_engine::{EngineError, InputView, OutputTensor};
 use alipes_protocol::InferError;
 use alipes_request::completion;
 use alipes_runtime::cancellation::Cancellation;
@@ -33,7 +33,7 @@ use alipes_stats::statistics::ExecutionTimes;
 use parking_lot::MutexGuard;
 
 use execute::InstanceState;
-use slots::{InstanceSlot, Slots};
+use slots::{InstanceSlot, Loaded, Slots};
 
 /// Makes the drivers of models that ONNX Runtime executes.
 pub struct OnnxruntimeFactory;
@@ -66,19 +66,26 @@ impl DriverFactory for NativeFactory {
 
 /// Every instance, and those that are held and never used.
 fn slots(spec: &ModelSpec) -> Result<Arc<dyn Driver>, InferError> {
-    let (active, passive) = (spec.instances.len(), spec.passive_instances.len());
-    let mut engines = engines(spec, active + passive)?;
-    let passive = engines.split_off(active);
-    Ok(Arc::new(Slots::new(engines).beside(passive)))
+    let mut gpus = gpus(spec, &spec.instances);
+    gpus.extend(self::gpus(spec, &spec.passive_instances));
+    let mut copies = copies(spec, &gpus)?;
+    let passive = copies.split_off(spec.instances.len());
+    Ok(Arc::new(Slots::of(copies).beside(passive)))
 }
 
-/// A number of loaded copies of a model.
-fn engines(spec: &ModelSpec, count: usize) -> Result<Vec<Box<dyn Engine>>, InferError> {
-    match &spec.engine {
-        EngineSpec::Onnxruntime(engine) => Ok(onnxruntime::sessions(spec, engine, count)?),
-        EngineSpec::Native(engine) => Ok(native::steps(spec, engine, count)?),
-        _ => Err(other_engine(spec)),
-    }
+/// The GPUs of these instances; none for one on the processor.
+fn gpus(spec: &ModelSpec, instances: &[String]) -> Vec<Option<u32>> {
+    instances.iter().map(|name| spec.placement(name).gpu()).collect()
+}
+
+/// Loaded copies of a model, on these GPUs.
+fn copies(spec: &ModelSpec, gpus: &[Option<u32>]) -> Result<Vec<Loaded>, InferError> {
+    let engines = match &spec.engine {
+        EngineSpec::Onnxruntime(engine) => onnxruntime::sessions(spec, engine, gpus)?,
+        EngineSpec::Native(engine) => native::steps(spec, engine, gpus.len())?,
+        _ => return Err(other_engine(spec)),
+    };
+    Ok(engines.into_iter().zip(gpus).map(|(engine, &gpu)| Loaded { engine, gpu }).collect())
 }
 
 impl Driver for Slots {
@@ -99,11 +106,12 @@ impl Driver for Slots {
         if mem::discriminant(&spec.engine) != mem::discriminant(&model.spec.engine) {
             return Err(other_engine(spec));
         }
-        let (has, wants) = (self.count(), spec.instances.len());
-        if wants > has {
-            self.grow(model, engines(spec, wants - has)?, cancellation)?;
-        } else if wants < has {
-            self.shrink(model, wants);
+        let change = self.change_to(&gpus(spec, &spec.instances));
+        if !change.missing.is_empty() {
+            self.grow(model, copies(spec, &change.missing)?, cancellation)?;
+        }
+        if !change.leaving.is_empty() {
+            self.shrink(model, &change.leaving);
         }
         Ok(())
     }

@@ -1,25 +1,30 @@
 //! Sessions of ONNX Runtime for the instances of a model.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use alipes_engine::onnxruntime::{
-    self, Declared, DeclaredPort, ExecutionMode, GraphOptimization, OnnxModel, SessionOptions,
+    self, Declared, DeclaredPort, ExecutionMode, GraphOptimization, OnnxModel, Provider, ProviderKind, SessionOptions,
 };
 use alipes_engine::{Engine, EngineError};
 use alipes_protocol::{Code, InferError};
 use alipes_runtime::model::layout;
 use alipes_runtime::sequences::{FurtherPort, Sequences};
-use alipes_spec::{ModelSpec, OnnxruntimeSpec, Port};
+use alipes_spec::{self as documents, ModelSpec, OnnxruntimeSpec, Port, ProviderSpec};
 use alipes_stats::priority::{self, Priority};
 use serde::Serialize;
 
-/// Loads a number of sessions in parallel: reading and optimizing a model uses one thread each.
+/// Loads a session for each of these places, a GPU's number or none for the processor. They load in parallel: reading
+/// and optimizing a model uses one thread each.
 ///
 /// # Errors
 ///
 /// What the engine refuses, with Triton's text where the model does not fit its configuration.
-pub fn sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec, count: usize) -> Result<Vec<Box<dyn Engine>>, EngineError> {
+pub fn sessions(
+    spec: &ModelSpec,
+    engine: &OnnxruntimeSpec,
+    gpus: &[Option<u32>],
+) -> Result<Vec<Box<dyn Engine>>, EngineError> {
     let model = OnnxModel::open(Path::new(&engine.library), Path::new(&engine.model_path), options(engine)?)?;
     let (mut inputs, mut outputs) = (declared_ports(&spec.inputs), declared_ports(&spec.outputs));
     let further = spec.scheduling.sequences().map(|sequencing| Sequences::further_ports(sequencing, &spec.outputs));
@@ -35,16 +40,35 @@ pub fn sessions(spec: &ModelSpec, engine: &OnnxruntimeSpec, count: usize) -> Res
     }
     let declared =
         Declared { model_name: &spec.name, max_batch_size: spec.max_batch_size, inputs: &inputs, outputs: &outputs };
-    let load = || {
+    if gpus.iter().any(Option::is_some) {
+        let libraries: Vec<PathBuf> = engine.gpu_libraries.iter().map(PathBuf::from).collect();
+        onnxruntime::open_libraries(&libraries);
+    }
+    let load = |gpu: Option<u32>| {
         // The engine's own threads inherit the priority of the one that loads it.
         priority::set(Priority::Compute);
-        model.session(&declared).map(|session| Box::new(session) as Box<dyn Engine>)
+        let providers = gpu.map(|gpu| providers(&engine.gpu_providers, gpu)).unwrap_or_default();
+        model.session_on(&declared, &providers).map(|session| Box::new(session) as Box<dyn Engine>)
     };
     thread::scope(|scope| {
-        let loading: Vec<_> = (0..count).map(|_| scope.spawn(load)).collect();
+        let load = &load;
+        let loading: Vec<_> = gpus.iter().map(|&gpu| scope.spawn(move || load(gpu))).collect();
         let panicked = |_| Err(EngineError::internal("loading an instance panicked, please report it"));
         loading.into_iter().map(|loading| loading.join().unwrap_or_else(panicked)).collect()
     })
+}
+
+/// The providers of a session on this GPU.
+fn providers(specs: &[ProviderSpec], gpu: u32) -> Vec<Provider> {
+    let provider = |spec: &ProviderSpec| {
+        let device = ("device_id".to_owned(), gpu.to_string());
+        let kind = match spec.kind {
+            documents::ProviderKind::Cuda => ProviderKind::Cuda,
+            documents::ProviderKind::Tensorrt => ProviderKind::Tensorrt,
+        };
+        Provider { kind, options: spec.options.clone().into_iter().chain([device]).collect() }
+    };
+    specs.iter().map(provider).collect()
 }
 
 fn declared_ports(ports: &[Port]) -> Vec<DeclaredPort<'_>> {
@@ -117,4 +141,25 @@ pub fn describe_onnx(library: &str, path: &str) -> Result<String, InferError> {
         outputs: signature.outputs.iter().map(PortDocument::from).collect(),
     };
     serde_json::to_string(&document).map_err(|error| InferError::new(Code::Internal, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_provider_gets_its_gpu() {
+        let specs: Vec<ProviderSpec> = serde_json::from_value(serde_json::json!([
+            {"kind": "tensorrt", "options": {"trt_fp16_enable": "1"}},
+            {"kind": "cuda"},
+        ]))
+        .unwrap();
+        let device = || ("device_id".to_owned(), "3".to_owned());
+        let fp16 = ("trt_fp16_enable".to_owned(), "1".to_owned());
+        let expected = [
+            Provider { kind: ProviderKind::Tensorrt, options: vec![fp16, device()] },
+            Provider { kind: ProviderKind::Cuda, options: vec![device()] },
+        ];
+        assert_eq!(providers(&specs, 3), expected);
+    }
 }

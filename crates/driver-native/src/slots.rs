@@ -13,12 +13,31 @@ use parking_lot::Mutex;
 use super::execute::InstanceState;
 use super::warmup;
 
+/// A loaded copy of the model on its way into service.
+pub struct Loaded {
+    /// What executes.
+    pub engine: Box<dyn Engine>,
+    /// Number of the GPU that it runs on; none for the processor.
+    pub gpu: Option<u32>,
+}
+
+/// What lies between the copies in service and those that are wanted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The GPUs of those to come; none for the processor.
+    pub missing: Vec<Option<u32>>,
+    /// The numbers of those to go.
+    pub leaving: Vec<usize>,
+}
+
 /// One loaded copy of the model, and the parker of the thread that drives it.
 pub struct InstanceSlot {
     /// Locked by the thread that drives the claimed instance, so the lock is never contended.
     pub state: Mutex<InstanceState>,
     /// Parks that thread until a batch is due.
     pub parker: Parker,
+    /// The GPU that it runs on; none for the processor.
+    gpu: Option<u32>,
 }
 
 type Table = Vec<Option<Arc<InstanceSlot>>>;
@@ -31,21 +50,43 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Copies around their loaded engines.
+    /// Copies of the model on the processor, around their loaded engines.
     pub fn new(engines: Vec<Box<dyn Engine>>) -> Slots {
-        let table = ArcSwap::from_pointee(engines.into_iter().map(|engine| Some(slot(engine))).collect());
+        Slots::of(engines.into_iter().map(|engine| Loaded { engine, gpu: None }).collect())
+    }
+
+    /// Copies of the model, each where it is.
+    pub fn of(copies: Vec<Loaded>) -> Slots {
+        let table = ArcSwap::from_pointee(copies.into_iter().map(|copy| Some(slot(copy))).collect());
         Slots { table, passive: Vec::new() }
     }
 
     /// The same, and copies that are held and never used.
     #[must_use]
-    pub fn beside(self, passive: Vec<Box<dyn Engine>>) -> Slots {
+    pub fn beside(self, passive: Vec<Loaded>) -> Slots {
         Slots { passive: passive.into_iter().map(slot).collect(), ..self }
     }
 
     /// Number of copies in service.
     pub fn count(&self) -> usize {
         self.table.load().iter().flatten().count()
+    }
+
+    /// What has to come and to go so that there is a copy on each of these GPUs, or the processor for none. Copies that
+    /// are where one is wanted stay, the lowest numbers first.
+    pub fn change_to(&self, wanted: &[Option<u32>]) -> Change {
+        let mut missing = wanted.to_vec();
+        let mut leaving = Vec::new();
+        for (number, slot) in self.table.load().iter().enumerate() {
+            let Some(slot) = slot else { continue };
+            match missing.iter().position(|&gpu| gpu == slot.gpu) {
+                Some(kept) => {
+                    missing.remove(kept);
+                }
+                None => leaving.push(number),
+            }
+        }
+        Change { missing, leaving }
     }
 
     /// Calls `act` with an instance; none where it is no longer in service.
@@ -76,10 +117,10 @@ impl Slots {
     pub fn grow(
         &self,
         model: &Arc<ModelVersion>,
-        engines: Vec<Box<dyn Engine>>,
+        copies: Vec<Loaded>,
         cancellation: &Cancellation,
     ) -> Result<(), InferError> {
-        let fresh: Vec<_> = engines.into_iter().map(slot).collect();
+        let fresh: Vec<_> = copies.into_iter().map(slot).collect();
         warmup::warm_up(model, &fresh, cancellation)?;
         cancellation.check()?;
         let mut table = Table::clone(&self.table.load());
@@ -97,13 +138,11 @@ impl Slots {
         Ok(())
     }
 
-    /// Takes copies out of service until `count` are left. A copy that executes is freed when it has finished.
-    pub fn shrink(&self, model: &Arc<ModelVersion>, count: usize) {
+    /// Takes the copies of these numbers out of service. One that executes is freed when it has finished.
+    pub fn shrink(&self, model: &Arc<ModelVersion>, numbers: &[usize]) {
         let mut table = Table::clone(&self.table.load());
-        let mut in_service = 0;
-        for slot in table.iter_mut().filter(|slot| slot.is_some()) {
-            in_service += 1;
-            if in_service > count {
+        for (number, slot) in table.iter_mut().enumerate() {
+            if numbers.contains(&number) {
                 *slot = None;
             }
         }
@@ -123,6 +162,41 @@ fn rearrange(model: &Arc<ModelVersion>, table: &Table) {
     model.carry_out(effect);
 }
 
-fn slot(engine: Box<dyn Engine>) -> Arc<InstanceSlot> {
-    Arc::new(InstanceSlot { state: Mutex::new(InstanceState::new(engine)), parker: Parker::default() })
+fn slot(copy: Loaded) -> Arc<InstanceSlot> {
+    let state = Mutex::new(InstanceState::new(copy.engine));
+    Arc::new(InstanceSlot { state, parker: Parker::default(), gpu: copy.gpu })
+}
+
+#[cfg(test)]
+mod tests {
+    use alipes_engine::{EngineError, InputView, OutputTensor};
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Engine for Nothing {
+        fn run(&mut self, _: &[InputView<'_>], _: &[usize], _: &mut Vec<OutputTensor>) -> Result<(), EngineError> {
+            Ok(())
+        }
+    }
+
+    fn on(gpus: &[Option<u32>]) -> Slots {
+        Slots::of(gpus.iter().map(|&gpu| Loaded { engine: Box::new(Nothing), gpu }).collect())
+    }
+
+    #[test]
+    fn another_number_of_copies_keeps_the_lowest_numbers() {
+        let slots = on(&[None, None, None]);
+        assert_eq!(slots.change_to(&[None]), Change { missing: vec![], leaving: vec![1, 2] });
+        assert_eq!(slots.change_to(&[None; 5]), Change { missing: vec![None; 2], leaving: vec![] });
+        assert_eq!(slots.change_to(&[None; 3]), Change { missing: vec![], leaving: vec![] });
+    }
+
+    #[test]
+    fn a_copy_stays_only_on_the_gpu_that_is_wanted() {
+        let slots = on(&[Some(0), Some(1), None]);
+        let change = slots.change_to(&[Some(1), Some(2), Some(1)]);
+        assert_eq!(change, Change { missing: vec![Some(2), Some(1)], leaving: vec![0, 2] });
+    }
 }

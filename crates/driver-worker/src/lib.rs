@@ -49,7 +49,7 @@ use alipes_runtime::executor::park::Parker;
 use alipes_runtime::model::Pending;
 use alipes_runtime::model::policy;
 use alipes_scheduler::Scheduler;
-use alipes_spec::{ModelSpec, Scheduling, WorkerMemory, WorkerSpec};
+use alipes_spec::{ModelSpec, Placement, Scheduling, WorkerMemory, WorkerSpec};
 use alipes_stats::events::Source;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
@@ -258,9 +258,12 @@ fn new_worker(
     numbers: Numbers,
 ) -> Worker {
     let Workers { arena, tickets, slots, response_bytes, levels, context, supervisor, .. } = workers;
+    let Placement { kind, device_id } = spec.placement(name);
     let setup = serde_json::json!({
         "setup": worker.setup,
-        "instance": {"name": name, "index": index, "kind": "CPU", "device_id": 0, "max_rows": claim_limit(spec)},
+        "instance": {
+            "name": name, "index": index, "kind": kind, "device_id": device_id, "max_rows": claim_limit(spec)
+        },
     });
     Worker {
         source: Source { model: spec.name.clone(), version: spec.version, instance: name.clone() },

@@ -64,6 +64,33 @@ pub struct OnnxruntimeSpec {
     pub session_config: BTreeMap<String, String>,
     /// Whether the engine keeps its own memory arena.
     pub memory_arena: bool,
+    /// Execution providers of the instances on a GPU, the preferred one first.
+    #[serde(default)]
+    pub gpu_providers: Vec<ProviderSpec>,
+    /// Absolute paths of the libraries that those providers need, each after those that it needs itself.
+    #[serde(default)]
+    pub gpu_libraries: Vec<String>,
+}
+
+/// An execution provider of ONNX Runtime, and its settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderSpec {
+    /// Which one.
+    pub kind: ProviderKind,
+    /// Its options in its own words, without the device's number.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+}
+
+/// Which execution provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderKind {
+    /// CUDA.
+    Cuda,
+    /// TensorRT.
+    Tensorrt,
 }
 
 /// Workers of a Python model: processes of the server's, or threads of the script that started it. A limit of 0 means

@@ -16,6 +16,7 @@ pub mod log;
 mod model;
 mod native;
 mod paths;
+mod placement;
 mod read;
 mod resources;
 mod scheduling;
@@ -28,13 +29,16 @@ mod warmup;
 pub use address_range::AddressRange;
 pub use call_endpoint::{CallEndpoint, CallMethod};
 pub use endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
-pub use engine::{EngineSpec, EnsembleSpec, OnnxruntimeSpec, StepSpec, StreamingSpec, Update, WorkerSpec};
+pub use engine::{
+    EngineSpec, EnsembleSpec, OnnxruntimeSpec, ProviderKind, ProviderSpec, StepSpec, StreamingSpec, Update, WorkerSpec,
+};
 pub use model::{BatchInputKind, BatchInputSpec, BatchOutputSpec, ModelSpec, Port};
 pub use native::{
     Channels, DetokenizerSpec, FilterSpec, NativeSpec, NativeStep, NumberSpec, PictureLayout, PictureSpec, PoolingSpec,
     ResizeSpec, TokenOutput, TokenizerSpec, TopKOutput, TopKSpec,
 };
 pub use paths::{EnsembleSteps, ExecutionThreads, PathSpec, WorkerMemory};
+pub use placement::{InstanceKind, Placement};
 pub use read::SCHEMA;
 pub use resources::{LimitSpec, ResourceSpec};
 pub use scheduling::{DynamicSpec, LevelPolicySpec, QueuePolicySpec, Scheduling};

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::call_endpoint::CallEndpoint;
 use crate::engine::EngineSpec;
+use crate::placement::Placement;
 use crate::read::{datatype, known_schema};
 use crate::resources::LimitSpec;
 use crate::scheduling::Scheduling;
@@ -60,6 +61,9 @@ pub struct ModelSpec {
     /// Names of instances that are loaded and never used.
     #[serde(default)]
     pub passive_instances: Vec<String>,
+    /// Where instances run, by their names; those that are not named run on the processor.
+    #[serde(default)]
+    pub placements: BTreeMap<String, Placement>,
     /// Resources that an execution takes, by instance, where the server limits them.
     #[serde(default)]
     pub limits: Vec<LimitSpec>,
@@ -77,6 +81,13 @@ pub struct ModelSpec {
     /// Upper edges of the buckets of its histograms, by the family's name.
     #[serde(default)]
     pub histogram_buckets: BTreeMap<String, Vec<f64>>,
+}
+
+impl ModelSpec {
+    /// Where an instance of this name runs.
+    pub fn placement(&self, instance: &str) -> Placement {
+        self.placements.get(instance).copied().unwrap_or_default()
+    }
 }
 
 /// An input or output of a model as its configuration declares it, without the batch dimension.

@@ -19,6 +19,11 @@ pub(super) struct Library {
 }
 
 impl Library {
+    /// Where it lies; its providers lie beside it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The library's process-wide state, which every session needs.
     pub(super) fn environment(&self) -> &Environment {
         &self.environment

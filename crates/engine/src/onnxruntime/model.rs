@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::check::{Declared, check_against};
 use super::library::{self, Library};
 use super::options::SessionOptions;
+use super::provider::Provider;
 use super::session::OnnxSession;
 use super::signature::{self, Signature};
 use crate::EngineError;
@@ -36,14 +37,23 @@ impl OnnxModel {
         Ok(OnnxModel { library, path: path.to_owned(), options })
     }
 
-    /// Loads one instance. Takes as long as reading and optimizing the model does.
+    /// Loads one instance for the processor. Takes as long as reading and optimizing the model does.
     ///
     /// # Errors
     ///
     /// `Internal` with the library's text where it refuses the model, `InvalidArgument` where the model does not fit
     /// its declaration.
     pub fn session(&self, declared: &Declared<'_>) -> Result<OnnxSession, EngineError> {
-        let session = self.options.build(self.library, &self.path)?;
+        self.session_on(declared, &[])
+    }
+
+    /// Loads one instance for these providers, the preferred one first; the processor runs what they cannot.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OnnxModel::session`]; `Unavailable` where a provider does not start.
+    pub fn session_on(&self, declared: &Declared<'_>, providers: &[Provider]) -> Result<OnnxSession, EngineError> {
+        let session = self.options.build(self.library, &self.path, providers)?;
         let signature = signature::read(&session)?;
         check_against(&signature, declared)?;
         OnnxSession::new(session, &signature, declared)
@@ -57,5 +67,5 @@ impl OnnxModel {
 /// As for [`OnnxModel::open`]; `Internal` or `Unsupported` where the library or alipes refuses the model.
 pub fn describe(library: &Path, path: &Path) -> Result<Signature, EngineError> {
     let model = OnnxModel::open(library, path, SessionOptions::for_reading())?;
-    signature::read(&model.options.build(model.library, &model.path)?)
+    signature::read(&model.options.build(model.library, &model.path, &[])?)
 }

@@ -8,6 +8,7 @@ use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use super::library::Library;
+use super::provider::Provider;
 use crate::EngineError;
 
 /// Whether independent branches of a graph run one after the other or side by side.
@@ -87,22 +88,35 @@ impl SessionOptions {
         }
     }
 
-    /// Loads the model at `path`.
-    pub(super) fn build(&self, library: &Library, path: &Path) -> Result<Session, EngineError> {
-        let mut builder = self.builder(library)?;
+    /// Loads the model at `path`, to be run by these providers where they can, the first before the others, and by the
+    /// processor.
+    pub(super) fn build(&self, library: &Library, path: &Path, providers: &[Provider]) -> Result<Session, EngineError> {
+        let mut builder = self.builder(library, providers)?;
         // `ort` asserts that it knows each kind of value that a model may have; a newer library may know another one.
         let built = catch_unwind(AssertUnwindSafe(|| builder.commit_from_file(path)));
         let built = built.map_err(|_| EngineError::internal("the model has an input or output of an unknown kind"))?;
         Ok(built?)
     }
 
-    fn builder(&self, library: &Library) -> Result<SessionBuilder, ort::Error> {
-        let mut builder = Session::builder(library.environment())?
+    fn builder(&self, library: &Library, providers: &[Provider]) -> Result<SessionBuilder, EngineError> {
+        let mut builder = self.threaded(library)?;
+        for provider in providers {
+            provider.register(&mut builder, library.path())?;
+        }
+        Ok(self.configured(builder)?)
+    }
+
+    fn threaded(&self, library: &Library) -> Result<SessionBuilder, ort::Error> {
+        Ok(Session::builder(library.environment())?
             .with_intra_threads(self.intra_op_threads as usize)?
             .with_inter_threads(self.inter_op_threads as usize)?
             .with_parallel_execution(self.execution_mode == ExecutionMode::Parallel)?
-            .with_optimization_level(self.graph_optimization.level())?
-            .with_execution_providers([ep::CPU::default().with_arena_allocator(self.memory_arena).build()])?;
+            .with_optimization_level(self.graph_optimization.level())?)
+    }
+
+    fn configured(&self, builder: SessionBuilder) -> Result<SessionBuilder, ort::Error> {
+        let mut builder =
+            builder.with_execution_providers([ep::CPU::default().with_arena_allocator(self.memory_arena).build()])?;
         let configured = self.session_config.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let ours = QUIET.into_iter().filter(|(key, _)| self.session_config.iter().all(|(other, _)| other != key));
         for (key, value) in configured.chain(ours) {
@@ -122,7 +136,7 @@ mod tests {
     /// What the library holds for an entry of a session that is set up with these options.
     fn entry(options: &SessionOptions, key: &std::ffi::CStr) -> String {
         let library = alipes_testkit::onnxruntime_library();
-        let builder = options.builder(library::load(Path::new(&library)).unwrap()).unwrap();
+        let builder = options.builder(library::load(Path::new(&library)).unwrap(), &[]).unwrap();
         let mut value = [0_u8; 16];
         let mut len = value.len();
         // SAFETY: the builder is valid, and the library writes at most `len` bytes and how many.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use alipes_driver_native::slots::Slots;
+use alipes_driver_native::slots::{Loaded, Slots};
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor, RefusedRow};
 use alipes_protocol::limits::EXECUTED_HERE_BYTES;
 use alipes_protocol::{Code, Datatype, InferRequest, Origin, Tensor};
@@ -276,10 +276,12 @@ fn instances_come_and_go_under_load_and_every_request_is_answered_once() {
                 });
             }
             for count in [3, 1, 4, 2, 5, 1].into_iter().cycle().take(120) {
-                let has = slots.count();
-                match count > has {
-                    true => slots.grow(&model, engines(&engine, count - has), &Cancellation::default()).unwrap(),
-                    false => slots.shrink(&model, count),
+                let change = slots.change_to(&vec![None; count]);
+                let copies = engines(&engine, change.missing.len()).into_iter();
+                let copies: Vec<_> = copies.map(|engine| Loaded { engine, gpu: None }).collect();
+                match copies.is_empty() {
+                    false => slots.grow(&model, copies, &Cancellation::default()).unwrap(),
+                    true => slots.shrink(&model, &change.leaving),
                 }
                 assert_eq!(slots.count(), count);
                 thread::sleep(Duration::from_millis(1));
@@ -299,7 +301,7 @@ fn an_instance_that_goes_finishes_what_it_executes_and_is_freed() {
     // One handle is the test's, one each instance's.
     assert_eq!(Arc::strong_count(&engine.batches), 3);
     let answers = [submit(&model, 1), submit(&model, 2), submit(&model, 3)];
-    slots.shrink(&model, 1);
+    slots.shrink(&model, &[1]);
     for (value, answer) in (1..).zip(answers) {
         assert_eq!(wait(answer).unwrap().outputs[0].data[..], [value]);
     }
