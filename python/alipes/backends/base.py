@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from alipes.config.gpus import GpuUse
 from alipes.config.options import ServerOptions
 from alipes.config.schema import ModelConfig
 from alipes.config.spec import model_path
@@ -88,7 +89,12 @@ class Backend(ABC):
     """Prepares one version of a model. Made when its turn comes, on a loader's thread; slow calls are welcome there.
 
     `complete` and `engine` are called in this order, and each at most once.
+
+    Attributes:
+        on_gpu: Which instances run on a GPU, if it has what it needs; each reads from its kind and device where.
     """
+
+    on_gpu: ClassVar[GpuUse] = GpuUse.EXPLICIT
 
     def __init__(self, draft: Draft) -> None:
         """Takes the version, its instance groups already settled.
@@ -97,6 +103,11 @@ class Backend(ABC):
             ModelLoadError: If this machine lacks what the backend needs.
         """
         self.draft = draft
+
+    @classmethod
+    def gpu_use(cls) -> GpuUse:
+        """Which instances run on a GPU, with what is installed here."""
+        return cls.on_gpu
 
     @abstractmethod
     def complete(self) -> None:

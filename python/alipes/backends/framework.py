@@ -17,9 +17,10 @@ from alipes.backends.python.backend import PythonBackend
 from alipes.backends.python.setup import Framework, worker_setup
 from alipes.config.complete import complete_from_signature, is_complete
 from alipes.config.framework_parameters import ignored_parameters
+from alipes.config.instances import instance_names
 from alipes.config.parameters import Parameter
 from alipes.config.paths import confined, kind_of
-from alipes.config.spec import available_cores, instance_names
+from alipes.config.spec import available_cores
 from alipes.errors import ConfigError
 from alipes.signature import Signature
 

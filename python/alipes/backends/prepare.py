@@ -6,13 +6,14 @@ the error's `reason`; the first stage is `alipes.config.poll`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from alipes.backends.base import Backend, Draft
 from alipes.backends.ensemble.backend import EnsembleBackend
+from alipes.config.gpus import Gpu, Gpus, GpuUse, usable_gpus
 from alipes.config.normalize import normalize_instance_groups
 from alipes.config.options import ServerOptions
 from alipes.config.platforms import ENSEMBLE
@@ -50,12 +51,13 @@ class LoadPlan:
     private: Mapping[str, str] = field(default_factory=dict)
 
 
-def prepare_version(draft: Draft, *, backend_of: BackendOf) -> LoadPlan:
+def prepare_version(draft: Draft, *, backend_of: BackendOf, machine: Iterable[Gpu] = ()) -> LoadPlan:
     """Complete and check a model's configuration for one version.
 
     Args:
         draft: The version; its configuration is what `poll_model` returned, and is not changed.
         backend_of: Finds the backend that the configuration names.
+        machine: The GPUs that this process may use.
 
     Raises:
         ConfigError: If the configuration is wrong or does not fit the model.
@@ -68,8 +70,7 @@ def prepare_version(draft: Draft, *, backend_of: BackendOf) -> LoadPlan:
     if not composed:
         check_runtime(made, draft.folder, draft.version)
         make_backend = backend_of(made.backend)
-        moved = normalize_instance_groups(made, options.model.gpu_fallback)
-        check_instance_groups(made)
+        moved = _settle_instances(made, options, _gpus_for(make_backend, machine))
     backend = make_backend(replace(draft, config=made, folder=draft.folder.absolute()))
     if not options.model.strict_config:
         backend.complete()
@@ -85,7 +86,13 @@ def prepare_version(draft: Draft, *, backend_of: BackendOf) -> LoadPlan:
 
 
 def adapt_version(
-    plan: LoadPlan, config: ModelConfig, folder: Path, options: ServerOptions, *, backend_of: BackendOf
+    plan: LoadPlan,
+    config: ModelConfig,
+    folder: Path,
+    options: ServerOptions,
+    *,
+    backend_of: BackendOf,
+    machine: Iterable[Gpu] = (),
 ) -> LoadPlan:
     """The plan of a loaded version whose model has other instance groups, or another version policy, than before.
 
@@ -95,6 +102,7 @@ def adapt_version(
         folder: The model's folder.
         options: The server's options.
         backend_of: Finds the backend that the configuration names.
+        machine: The GPUs that this process may use.
 
     Raises:
         ConfigError: If the instances cannot be had.
@@ -104,11 +112,25 @@ def adapt_version(
     made.ClearField("instance_group")
     made.instance_group.extend(config.instance_group)
     made.version_policy.CopyFrom(config.version_policy)
-    moved = normalize_instance_groups(made, options.model.gpu_fallback)
-    check_instance_groups(made)
+    make_backend = backend_of(made.backend)
+    moved = _settle_instances(made, options, _gpus_for(make_backend, machine))
     check_resources(made, options.model)
     unsupported = check_support(made)
-    backend = backend_of(made.backend)(Draft(made, folder.absolute(), plan.version, options))
+    backend = make_backend(Draft(made, folder.absolute(), plan.version, options))
     engine = backend.adapt(plan.spec["engine"])
     spec = to_spec(made, plan.version, folder, engine, namespace=plan.spec["namespace"])
     return LoadPlan(plan.version, made, spec["config_json"], spec, (*moved, *unsupported), plan.private)
+
+
+def _gpus_for(make_backend: Callable[[Draft], Backend], machine: Iterable[Gpu]) -> Gpus:
+    """The GPUs that a backend can run instances on."""
+    if isinstance(make_backend, type) and issubclass(make_backend, Backend):
+        return usable_gpus(machine, make_backend.gpu_use())
+    return usable_gpus(machine, GpuUse.EXPLICIT)
+
+
+def _settle_instances(config: ModelConfig, options: ServerOptions, gpus: Gpus) -> list[str]:
+    """Settle the instance groups, in place; a notice for each that was moved to the CPU."""
+    moved = normalize_instance_groups(config, options.model.gpu_fallback, gpus)
+    check_instance_groups(config, gpus)
+    return moved

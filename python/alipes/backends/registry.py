@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from alipes import _core
 from alipes.backends.attached.backend import AttachedBackend
 from alipes.backends.base import Backend
 from alipes.backends.catboost.backend import CatboostBackend
@@ -92,10 +92,14 @@ def backend_of(name: str) -> type[Backend]:
     )
 
 
-def _why_no_plan(devices: Path = Path("/dev")) -> str:
+def _why_no_plan() -> str:
     """What keeps a TensorRT plan from running here, and what to serve instead."""
-    lacks = "" if any(devices.glob("nvidia[0-9]*")) else ", and this machine has none"
-    return f": a plan runs on the NVIDIA GPU that it was built for{lacks}; serve the ONNX file that it was built from"
+    has_gpu = bool(_core.gpus())
+    how = " with the accelerator 'tensorrt', which builds the same plan as the model loads" if has_gpu else ""
+    lacks = "" if has_gpu else ", and this machine has none"
+    return (
+        f": a plan runs on the NVIDIA GPU that it was built for{lacks}; serve the ONNX file that it was built from{how}"
+    )
 
 
 @cache

@@ -50,7 +50,7 @@ def _queue_policy(path: str) -> dict[str, str]:
     }
 
 
-_NO_GPU: Final = "there is no GPU"
+_NO_SETTING: Final = "no engine here has such a setting"
 _NO_TENSORRT: Final = "only TensorRT has it"
 
 FIELDS: Final[tuple[Field, ...]] = (
@@ -114,10 +114,10 @@ FIELDS: Final[tuple[Field, ...]] = (
             "optimization.graph.level": "-1 basic, 0 all, 1 extended, 2 none.",
         }
     ),
-    Field("optimization.priority", "ignored", "Priority on a GPU.", _NO_GPU),
+    Field("optimization.priority", "ignored", "Priority on a GPU.", _NO_SETTING),
     *_tree(
         "ignored",
-        _NO_GPU,
+        _NO_SETTING,
         "optimization.cuda",
         {
             "": "Settings of CUDA.",
@@ -134,15 +134,19 @@ FIELDS: Final[tuple[Field, ...]] = (
             "output_copy_stream": "Copy outputs on a stream of their own.",
         },
     ),
+    *_works(
+        {
+            "optimization.execution_accelerators": "Further execution providers; ONNX models alone have them.",
+            "optimization.execution_accelerators.gpu_execution_accelerator": "Those for instances on a GPU.",
+            "optimization.execution_accelerators.gpu_execution_accelerator.name": "tensorrt or cuda.",
+            "optimization.execution_accelerators.gpu_execution_accelerator.parameters": "Its settings.",
+        }
+    ),
     *_tree(
         "ignored",
-        "there is no execution provider but the CPU's",
+        "there is no execution provider for the CPU but its own",
         "optimization.execution_accelerators",
         {
-            "": "Further execution providers.",
-            "gpu_execution_accelerator": "Those for GPU instances.",
-            "gpu_execution_accelerator.name": "Name of the provider.",
-            "gpu_execution_accelerator.parameters": "Its settings.",
             "cpu_execution_accelerator": "Those for CPU instances.",
             "cpu_execution_accelerator.name": "Name of the provider.",
             "cpu_execution_accelerator.parameters": "Its settings.",
@@ -156,7 +160,12 @@ FIELDS: Final[tuple[Field, ...]] = (
             "optimization.output_pinned_memory.enable": "Use it; shown as true where not given.",
         }
     ),
-    Field("optimization.gather_kernel_buffer_threshold", "ignored", "Gather inputs on the GPU.", _NO_GPU),
+    Field(
+        "optimization.gather_kernel_buffer_threshold",
+        "ignored",
+        "Gather inputs on the GPU.",
+        "batches are gathered before they are copied to the GPU",
+    ),
     Field(
         "optimization.eager_batching",
         "ignored",
@@ -236,8 +245,8 @@ FIELDS: Final[tuple[Field, ...]] = (
             "ensemble_scheduling.max_inflight_requests": "Most calls of a step under way at a time; 0 for any number.",
             "instance_group": "Copies of the model; one group named like the model where not given.",
             "instance_group.name": "Name; `<model>_<i>` where not given.",
-            "instance_group.kind": "KIND_CPU, KIND_AUTO, KIND_MODEL: on the CPU. KIND_GPU: as --gpu-fallback says.",
-            "instance_group.count": "Number of instances; where not given, 2 of an ONNX model and 1 of a Python model.",
+            "instance_group.kind": "KIND_GPU: GPUs, or as --gpu-fallback says. KIND_AUTO: GPUs if it can. Else CPU.",
+            "instance_group.count": "Instances, on each GPU; where not given, 2 of an ONNX model on the CPU, else 1.",
         }
     ),
     *_works(
@@ -250,10 +259,10 @@ FIELDS: Final[tuple[Field, ...]] = (
             "instance_group.rate_limiter.priority": "Weight: an instance of priority 2 has half the turns of one of 1.",
         }
     ),
-    Field("instance_group.gpus", "ignored", "GPUs to run on; an error for other kinds.", _NO_GPU),
+    *_works({"instance_group.gpus": "GPUs to run on; all of them where not given. An error for other kinds."}),
     *_tree(
         "ignored",
-        _NO_GPU,
+        "only TensorRT uses them, for its DLA cores",
         "instance_group",
         {
             "secondary_devices": "Further devices.",
@@ -270,7 +279,12 @@ FIELDS: Final[tuple[Field, ...]] = (
         "instances run where the system puts them",
     ),
     *_works({"default_model_filename": "Model file in the version's folder; model.onnx or model.py where not given."}),
-    Field("cc_model_filenames", "ignored", "Model file by compute capability of the GPU.", _NO_GPU),
+    Field(
+        "cc_model_filenames",
+        "ignored",
+        "Model file by compute capability of the GPU.",
+        "one file serves on every device",
+    ),
     *_works(
         {
             "metric_tags": "Further labels of the model's metrics.",

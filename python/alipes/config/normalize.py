@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from alipes.config.gpus import NO_GPUS, Gpus, GpuUse
 from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig
 
@@ -39,15 +40,20 @@ def normalize_batching(config: ModelConfig) -> None:
             _prefer_largest(config, sequences.oldest)
 
 
-def normalize_instance_groups(config: ModelConfig, gpu_fallback: Literal["cpu", "refuse"]) -> list[str]:
-    """Name the instance groups and settle kind and count, in place.
+def normalize_instance_groups(
+    config: ModelConfig, gpu_fallback: Literal["cpu", "refuse"], gpus: Gpus = NO_GPUS
+) -> list[str]:
+    """Name the instance groups and settle kind, GPUs and count, in place.
 
-    A group without a name becomes `<model>_<i>`; a model without groups gets one, named like the model. There is no
-    GPU: KIND_AUTO is the CPU, and KIND_GPU too where that is wanted.
+    A group without a name becomes `<model>_<i>`; a model without groups gets one, named like the model. KIND_AUTO is a
+    GPU where there is one and the backend prefers it, or the group names GPUs that there are; else the CPU. KIND_GPU is
+    the CPU too where there is no GPU and that is wanted. A group on GPUs that names none is on all of them.
 
     Args:
         config: The configuration.
-        gpu_fallback: `cpu` moves groups for GPUs to the CPU, `refuse` leaves them for the checks to refuse.
+        gpu_fallback: Without a GPU, `cpu` moves groups for GPUs to the CPU, `refuse` leaves them for the checks to
+            refuse.
+        gpus: The GPUs that its instances can have.
 
     Returns:
         A notice for each group that was moved.
@@ -57,16 +63,27 @@ def normalize_instance_groups(config: ModelConfig, gpu_fallback: Literal["cpu", 
         config.instance_group.add(name=config.name)
     for index, group in enumerate(config.instance_group):
         group.name = group.name or f"{config.name}_{index}"
-        if gpu_fallback == "cpu" and (group.kind == group.KIND_GPU or (group.kind == group.KIND_AUTO and group.gpus)):
+        if group.kind == group.KIND_AUTO and gpus.has(group.gpus) and (group.gpus or gpus.use is GpuUse.PREFERRED):
+            group.kind = group.KIND_GPU
+        if gpu_fallback == "cpu" and _lacks_its_gpu(group, gpus):
             group.kind = group.KIND_CPU
             group.count = max(group.count, 1)
             del group.gpus[:]
             notices.append(f"instance group {group.name} of model {config.name} asks for a GPU and runs on the CPU")
         if group.kind == group.KIND_AUTO:
             group.kind = group.KIND_CPU
+        if group.kind == group.KIND_GPU and not group.gpus:
+            group.gpus.extend(gpus.numbers)
         if group.count < 1:
             group.count = 2 if group.kind == group.KIND_CPU and config.backend in _TWO_ON_CPU else 1
     return notices
+
+
+def _lacks_its_gpu(group: ModelConfig, gpus: Gpus) -> bool:
+    """Whether a group asks for a GPU and has to do without: one that names GPUs which are not there is refused."""
+    if group.kind == group.KIND_GPU:
+        return not gpus.numbers
+    return bool(group.kind == group.KIND_AUTO and group.gpus)
 
 
 def _prefer_largest(config: ModelConfig, batching: ModelConfig) -> None:

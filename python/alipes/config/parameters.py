@@ -6,9 +6,10 @@ Source: the backend's documented keys, and ONNX Runtime's own `session.` entries
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from alipes.config.cuda_options import cuda_option
 from alipes.config.limits import MAX_THREADS
 from alipes.errors import ConfigError
 
@@ -20,13 +21,11 @@ class Parameter:
     """One row: a key, how its value is read, and what it does. A key that ends in `*` stands for all that begin so."""
 
     key: str
-    kind: Literal["count", "switch", "bytes", "seconds", "text"]
+    kind: Literal["count", "switch", "bytes", "seconds", "text", "cuda"]
     status: Literal["works", "ignored"]
     help: str
     note: str = ""
 
-
-_GPU: Final = "it tunes the CUDA provider"
 
 PARAMETERS: Final[tuple[Parameter, ...]] = (
     Parameter("intra_op_thread_count", "count", "works", "Threads within an operator; 0 takes cores ÷ instances."),
@@ -46,10 +45,10 @@ PARAMETERS: Final[tuple[Parameter, ...]] = (
         "Shrink the arena after each run.",
         "set enable_mem_arena to 0 instead",
     ),
-    Parameter("cudnn_conv_algo_search", "text", "ignored", "Search for convolution algorithms.", _GPU),
-    Parameter("gpu_mem_limit", "text", "ignored", "Limit of GPU memory.", _GPU),
-    Parameter("arena_extend_strategy", "text", "ignored", "Growth of the GPU arena.", _GPU),
-    Parameter("do_copy_in_default_stream", "text", "ignored", "Stream of copies.", _GPU),
+    Parameter("cudnn_conv_algo_search", "cuda", "works", "Search for convolutions: 0 exhaustive, 1 heuristic, 2 none."),
+    Parameter("gpu_mem_limit", "cuda", "works", "Most bytes of the arena in the GPU's memory."),
+    Parameter("arena_extend_strategy", "cuda", "works", "That arena grows 0 by powers of two, 1 by what is asked for."),
+    Parameter("do_copy_in_default_stream", "cuda", "works", "1 copies on the stream that computes, 0 on others."),
 )
 
 
@@ -64,6 +63,7 @@ class EngineParameters:
         memory_arena: Whether the engine keeps its own memory.
         session_config: Entries handed on as they are.
         notices: One line for each parameter that does nothing here.
+        cuda: Options of the CUDA provider, in its own words, for instances on a GPU.
     """
 
     intra_op_threads: int
@@ -72,6 +72,7 @@ class EngineParameters:
     memory_arena: bool
     session_config: dict[str, str]
     notices: tuple[str, ...]
+    cuda: dict[str, str] = field(default_factory=dict)
 
 
 def read_parameters(parameters: Mapping[str, str], name: str) -> EngineParameters:
@@ -86,6 +87,7 @@ def read_parameters(parameters: Mapping[str, str], name: str) -> EngineParameter
     """
     numbers: dict[str, int] = {}
     session: dict[str, str] = {}
+    cuda: dict[str, str] = {}
     notices: list[str] = []
     for key, text in sorted(parameters.items()):
         row = _find(key)
@@ -95,6 +97,8 @@ def read_parameters(parameters: Mapping[str, str], name: str) -> EngineParameter
             notices.append(f"parameter '{key}' of model '{name}' is ignored: {row.note}")
         elif row.kind == "text":
             session[key] = text
+        elif row.kind == "cuda":
+            cuda[key] = cuda_option(key, text, name)
         else:
             numbers[key] = _number(row, text, name)
     return EngineParameters(
@@ -104,6 +108,7 @@ def read_parameters(parameters: Mapping[str, str], name: str) -> EngineParameter
         memory_arena=numbers.get("enable_mem_arena", 1) == 1,
         session_config=session,
         notices=tuple(notices),
+        cuda=cuda,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from alipes.config.call_endpoint import read_call_endpoint
 from alipes.config.datatypes import v2_name
+from alipes.config.instances import instance_names, instances_of, placements
 from alipes.config.paths import confined, kind_of, read_regular
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig, enum_word
@@ -17,7 +18,7 @@ from alipes.config.sequences import sequence_scheduling
 from alipes.config.tuning import read_tuning
 from alipes.errors import ConfigError
 
-__all__ = ["NOT_HELD", "Held", "available_cores", "instance_names", "model_path", "to_spec"]
+__all__ = ["NOT_HELD", "Held", "available_cores", "model_path", "to_spec"]
 
 SCHEMA: Final = 1
 """Version of the document; the data plane refuses any other."""
@@ -29,15 +30,6 @@ def available_cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not offered by this system
         return os.cpu_count() or 1
-
-
-def instance_names(config: ModelConfig) -> list[str]:
-    """The names of the instances that execute requests: `<group>_<i>`, groups in their order."""
-    return [f"{group.name}_{index}" for group in _groups(config, passive=False) for index in range(group.count)]
-
-
-def _groups(config: ModelConfig, *, passive: bool) -> list[ModelConfig]:
-    return [group for group in config.instance_group if group.passive == passive]
 
 
 class Held(NamedTuple):
@@ -106,10 +98,9 @@ def to_spec(
         "scheduling": _scheduling(config, folder, held, engine),
         "tuning": read_tuning(config),
         "instances": instance_names(config),
-        "passive_instances": [
-            f"{group.name}_{index}" for group in _groups(config, passive=True) for index in range(group.count)
-        ],
-        "limits": [_limit(group.rate_limiter) for group in _groups(config, passive=False) for _ in range(group.count)],
+        "passive_instances": [instance.name for instance in instances_of(config, passive=True)],
+        "placements": placements(config),
+        "limits": [_limit(instance.group.rate_limiter) for instance in instances_of(config)],
         "warmup": [_sample(sample, folder) for sample in config.model_warmup if sample.batch_size],
         "engine": dict(engine),
         "config_json": config_json(config),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from alipes.config.fields import Field, find_field
+from alipes.config.instances import is_on_gpu
 from alipes.config.options import ServerOptions
 from alipes.config.schema import ModelConfig, is_map, is_repeated
 from alipes.config.validate.sequences import refuse_ragged_sequences
@@ -56,8 +57,15 @@ def unknown_families(config: ModelConfig) -> list[str]:
 
 
 def missing_servants(config: ModelConfig, options: ServerOptions) -> list[str]:
-    """One notice for each feature that a model needs and that the server's flags leave off."""
+    """One notice for each feature that a model asks for and that it does not get: from the flags, or on its device."""
     notices = []
+    if config.optimization.execution_accelerators.gpu_execution_accelerator and not (
+        config.backend == "onnxruntime" and is_on_gpu(config)
+    ):
+        notices.append(
+            f"optimization.execution_accelerators.gpu_execution_accelerator of model '{config.name}' does nothing: it "
+            "is for instances of ONNX models on a GPU"
+        )
     if config.response_cache.enable and not options.response_cache_bytes:
         notices.append(
             f"response_cache of model '{config.name}' does nothing: start the server with --cache-config=local,size=..."

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from alipes import _core
 from alipes.backends.base import Draft, Neighbours
 from alipes.backends.onnxruntime.library import silence_telemetry
 from alipes.backends.prepare import BackendOf, LoadPlan, adapt_version, prepare_version
 from alipes.backends.registry import backend_of
+from alipes.config.gpus import Gpu, count_gpus_as_listed
 from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
 from alipes.config.poll import poll_model
@@ -17,9 +21,18 @@ from alipes.repository.layout import ModelFolder
 class Planner:
     """Reads configurations by the server's options, with the backends of this machine."""
 
-    def __init__(self, options: ServerOptions, *, backend_of: BackendOf = backend_of) -> None:
-        """Takes what `alipes.backends.prepare` needs to know."""
+    def __init__(
+        self,
+        options: ServerOptions,
+        *,
+        backend_of: BackendOf = backend_of,
+        gpus: Callable[[], Sequence[Gpu]] = _core.gpus,
+    ) -> None:
+        """Takes what `alipes.backends.prepare` needs to know; `gpus` lists those that this process may use."""
         silence_telemetry()  # before any engine is opened, and before there are threads
+        self._machine = tuple(gpus())
+        if self._machine:
+            count_gpus_as_listed()
         self._options = options
         self._backend_of = backend_of
 
@@ -61,7 +74,7 @@ class Planner:
         """
         neighbours = Neighbours(folder.namespace, decoupled)
         draft = Draft(config, folder.path, version, self._options, neighbours, load or Load())
-        return prepare_version(draft, backend_of=self._backend_of)
+        return prepare_version(draft, backend_of=self._backend_of, machine=self._machine)
 
     def adapt(self, folder: ModelFolder, plan: LoadPlan, config: ModelConfig) -> LoadPlan:
         """The new specification of a loaded version if only instance groups or the version policy have changed.
@@ -70,4 +83,6 @@ class Planner:
             ConfigError: If the instances cannot be had.
             ModelLoadError: If the backend or what it needs is missing.
         """
-        return adapt_version(plan, config, folder.path, self._options, backend_of=self._backend_of)
+        return adapt_version(
+            plan, config, folder.path, self._options, backend_of=self._backend_of, machine=self._machine
+        )

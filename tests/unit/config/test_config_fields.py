@@ -281,6 +281,9 @@ ELSEWHERE = {
     "ensemble_scheduling.step.input_map": "reaches the data plane with the ensemble (prepare)",
     "ensemble_scheduling.step.output_map": "reaches the data plane with the ensemble (prepare)",
     "ensemble_scheduling.max_inflight_requests": "reaches the data plane with the ensemble (prepare)",
+    "optimization.execution_accelerators.gpu_execution_accelerator.name": "acts on instances on GPUs (providers)",
+    "optimization.execution_accelerators.gpu_execution_accelerator.parameters": "acts on instances on GPUs (providers)",
+    "instance_group.gpus": "acts on instances on a GPU (prepare)",
     "model_repository_agents.agents.name": "acts before the load (agents)",
     "model_repository_agents.agents.parameters": "acts before the load (agents)",
 }

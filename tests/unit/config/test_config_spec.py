@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from alipes.backends.onnxruntime.backend import engine_spec
+from alipes.config.instances import instance_names
 from alipes.config.normalize import normalize, normalize_instance_groups
 from alipes.config.parameters import read_parameters
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.schema import new_config
-from alipes.config.spec import instance_names, model_path, to_spec
+from alipes.config.spec import model_path, to_spec
 from alipes.errors import ConfigError
 
 TENSORS = """
@@ -86,6 +87,7 @@ def test_the_whole_specification(tmp_path: Path) -> None:
         "tuning": None,
         "instances": ["m_0_0", "m_0_1"],
         "passive_instances": [],
+        "placements": {},
         "limits": [{"resources": [], "priority": 0}] * 2,
         "warmup": [],
         "engine": {
@@ -96,6 +98,8 @@ def test_the_whole_specification(tmp_path: Path) -> None:
             "graph_optimization": "all",
             "session_config": {},
             "memory_arena": True,
+            "gpu_providers": [],
+            "gpu_libraries": [],
         },
         "metric_tags": {"team": "x"},
         "histogram_buckets": {"f": [0.5, 2.0]},

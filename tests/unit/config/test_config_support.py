@@ -26,7 +26,7 @@ def test_each_ignored_field_gives_its_notice_once() -> None:
     """)
     assert check_support(config) == [
         "field 'instance_group.host_policy' of model 'm' is ignored: instances run where the system puts them",
-        "field 'optimization.cuda' of model 'm' is ignored: there is no GPU",
+        "field 'optimization.cuda' of model 'm' is ignored: no engine here has such a setting",
     ]
 
 

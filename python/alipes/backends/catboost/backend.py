@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from alipes.backends.framework import FrameworkBackend
+from alipes.config.gpus import GpuUse
 
 __all__ = ["CatboostBackend"]
 
@@ -12,6 +13,7 @@ __all__ = ["CatboostBackend"]
 class CatboostBackend(FrameworkBackend):
     """Prepares one version of a model of CatBoost."""
 
+    on_gpu: ClassVar[GpuUse] = GpuUse.NEVER
     program: ClassVar[str] = "alipes.worker.frameworks.catboost"
     extra: ClassVar[str] = "alipes[catboost]"
     files: ClassVar[tuple[str, ...]] = ("model.cbm",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from alipes.backends.framework import FrameworkBackend
+from alipes.config.gpus import GpuUse
 
 __all__ = ["LightgbmBackend"]
 
@@ -12,6 +13,7 @@ __all__ = ["LightgbmBackend"]
 class LightgbmBackend(FrameworkBackend):
     """Prepares one version of a model of LightGBM."""
 
+    on_gpu: ClassVar[GpuUse] = GpuUse.NEVER
     program: ClassVar[str] = "alipes.worker.frameworks.lightgbm"
     extra: ClassVar[str] = "alipes[lightgbm]"
     files: ClassVar[tuple[str, ...]] = ("model.txt",)

@@ -8,13 +8,17 @@ from typing import Any, Final
 
 from alipes import _core
 from alipes.backends.base import Backend, Draft, Engine
+from alipes.backends.onnxruntime.gpu_libraries import find_gpu_libraries, has_cuda_provider
 from alipes.backends.onnxruntime.library import find_library
+from alipes.backends.onnxruntime.providers import gpu_providers, idle_parameters
 from alipes.config.compare import check_signature
 from alipes.config.complete import complete_from_signature, is_complete
+from alipes.config.gpus import GpuUse
+from alipes.config.instances import instance_names, is_on_gpu
 from alipes.config.options import ModelOptions
 from alipes.config.parameters import EngineParameters, read_parameters
 from alipes.config.schema import ModelConfig
-from alipes.config.spec import available_cores, instance_names
+from alipes.config.spec import available_cores
 from alipes.config.tuning import TUNING_PREFIX
 from alipes.errors import ModelLoadError
 from alipes.signature import Signature
@@ -50,6 +54,15 @@ class OnnxruntimeBackend(Backend):
         self._describe = describe
         self._described: Signature | None = None
 
+    @classmethod
+    def gpu_use(cls) -> GpuUse:
+        """Any that may, where the installed wheel has a part for GPUs; else those that ask for one, and are told."""
+        try:
+            library = find_library()
+        except ModelLoadError:
+            return GpuUse.EXPLICIT
+        return GpuUse.PREFERRED if has_cuda_provider(library) else GpuUse.EXPLICIT
+
     def complete(self) -> None:
         """Complete inputs, outputs, largest batch and dynamic batching, where inputs or outputs are not listed."""
         config = self.draft.config
@@ -63,7 +76,8 @@ class OnnxruntimeBackend(Backend):
         parameters = _parameters(config)
         files = {"library": str(self._library), "model_path": str(self.draft.model_file())}
         spec = {**files, **engine_spec(config, parameters, available_cores())}
-        return Engine(spec, parameters.notices, self._private)
+        notices = (*parameters.notices, *idle_parameters(config, parameters.cuda))
+        return Engine(spec, notices, self._private)
 
     def adapt(self, engine: dict[str, Any]) -> dict[str, Any]:
         """Share the cores among the new number of instances; those that run keep their threads."""
@@ -84,7 +98,7 @@ class OnnxruntimeBackend(Backend):
 
     @property
     def _private(self) -> dict[str, str]:
-        return {str(self._library): self._library.name}
+        return {str(self._library): self._library.name, f"{self._library.parent}/": ""}
 
 
 def engine_spec(config: ModelConfig, parameters: EngineParameters, cores: int) -> dict[str, Any]:
@@ -96,6 +110,10 @@ def engine_spec(config: ModelConfig, parameters: EngineParameters, cores: int) -
         cores: Cores to share among the instances where the parameters give no number of threads.
     """
     threads = max(1, cores // len(instance_names(config)))
+    gpu: dict[str, Any] = {"gpu_providers": [], "gpu_libraries": []}
+    if is_on_gpu(config):
+        libraries = [str(file) for file in find_gpu_libraries()]
+        gpu = {"gpu_providers": gpu_providers(config, parameters.cuda), "gpu_libraries": libraries}
     return {
         "kind": "onnxruntime",
         "intra_op_threads": parameters.intra_op_threads or threads,
@@ -104,6 +122,7 @@ def engine_spec(config: ModelConfig, parameters: EngineParameters, cores: int) -
         "graph_optimization": _GRAPH_LEVELS.get(config.optimization.graph.level, "all"),
         "session_config": parameters.session_config,
         "memory_arena": parameters.memory_arena,
+        **gpu,
     }
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from alipes.backends.framework import FrameworkBackend
 from alipes.config.framework_parameters import OPENVINO_PARAMETERS
+from alipes.config.gpus import GpuUse
 from alipes.config.parameters import Parameter
 
 __all__ = ["OpenvinoBackend"]
@@ -14,6 +15,7 @@ __all__ = ["OpenvinoBackend"]
 class OpenvinoBackend(FrameworkBackend):
     """Prepares one version of a model that OpenVINO runs."""
 
+    on_gpu: ClassVar[GpuUse] = GpuUse.NEVER
     program: ClassVar[str] = "alipes.worker.frameworks.openvino"
     extra: ClassVar[str] = "alipes[openvino]"
     files: ClassVar[tuple[str, ...]] = ("model.xml", "model.onnx")

@@ -8,12 +8,17 @@ from typing import ClassVar, Final
 
 from alipes.backends.base import Engine
 from alipes.backends.framework import FrameworkBackend
+from alipes.backends.onnxruntime.library import package_folders
+from alipes.config.gpus import GpuUse
 from alipes.config.paths import kind_of
 from alipes.config.pytorch_parameters import pytorch_notices
 
 __all__ = ["PytorchBackend"]
 
 _CODE: Final = "model.py"
+
+_CUDA: Final = "lib/libtorch_cuda.so"
+"""The part for CUDA of a wheel that has one."""
 
 
 class PytorchBackend(FrameworkBackend):
@@ -22,6 +27,12 @@ class PytorchBackend(FrameworkBackend):
     program: ClassVar[str] = "alipes.worker.frameworks.pytorch.program"
     extra: ClassVar[str] = "alipes[torch]"
     files: ClassVar[tuple[str, ...]] = ("model.pt", "model.pt2", "model.safetensors", _CODE)
+
+    @classmethod
+    def gpu_use(cls) -> GpuUse:
+        """Any that may, where the installed wheel has a part for GPUs; else those that ask for one, and are told."""
+        has_cuda = any((folder / _CUDA).is_file() for folder in package_folders("torch"))
+        return GpuUse.PREFERRED if has_cuda else GpuUse.EXPLICIT
 
     def engine(self) -> Engine:
         """How a worker runs the model, with a notice of each parameter that does nothing."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from alipes.backends.base import Backend, Draft, Engine
 from alipes.config.datatypes import config_name, config_number, v2_name
+from alipes.config.gpus import GpuUse
 from alipes.config.parameters import Parameter
 from alipes.config.schema import ModelConfig
 from alipes.config.step_parameters import StepParameters
@@ -27,6 +28,8 @@ class StepBackend(Backend):
 
     forms_batches: ClassVar[bool] = True
     """Whether batches are formed where the configuration does not say it; not where a row takes as long by itself."""
+
+    on_gpu: ClassVar[GpuUse] = GpuUse.NEVER
 
     def __init__(self, draft: Draft) -> None:
         """Takes the parameters."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from alipes.backends.base import Backend, Draft, Engine
 from alipes.config.datatypes import config_name, config_number
+from alipes.config.gpus import GpuUse
 from alipes.config.parameters import Parameter
 from alipes.config.schema import ModelConfig, new_config
 from alipes.config.streaming_parameters import read_streaming_parameters
@@ -29,6 +30,8 @@ class StreamingBackend(Backend):
 
     rows: ClassVar[Sequence[Parameter]]
     """Its parameters."""
+
+    on_gpu: ClassVar[GpuUse] = GpuUse.NEVER
 
     def __init__(self, draft: Draft) -> None:
         """Reads the parameters."""

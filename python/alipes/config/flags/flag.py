@@ -20,7 +20,7 @@ MAX_PORT: Final = 65535
 MAX_INT: Final = 2**31 - 1
 MAX_BYTES: Final = 2**63 - 1
 
-NO_GPU: Final = "there is no GPU memory to manage"
+NO_GPU: Final = "the engines manage the memory of GPUs"
 UNIX: Final = "`unix:<path>` is a Unix socket"
 
 

@@ -48,7 +48,7 @@ DEVICES: Final[tuple[Flag, ...]] = (
     Flag("pinned-memory-pool-byte-size", "int", 1 << 28, "Bytes of pinned memory.", ignored=NO_GPU, high=MAX_BYTES),
     Flag("cuda-memory-pool-byte-size", "list", (), "Bytes of GPU memory, `<device>:<bytes>`.", ignored=NO_GPU),
     Flag("cuda-virtual-address-size", "list", (), "Bytes of GPU address space, `<device>:<bytes>`.", ignored=NO_GPU),
-    Flag("min-supported-compute-capability", "str", "6.0", "Oldest GPU to use.", ignored=NO_GPU),
+    Flag("min-supported-compute-capability", "str", "6.0", "Oldest GPU to use.", ignored="GPUs from 6.0 on are used"),
     Flag(
         "buffer-manager-thread-count",
         "int",

@@ -44,7 +44,7 @@ BACKENDS: Final = (
         "str",
         "6.0",
         "Oldest GPU to use.",
-        ignored="there is no GPU memory to manage",
+        ignored="GPUs from 6.0 on are used",
     ),
     Setting(
         _BACKEND,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from alipes.config.gpus import NO_GPUS, OLDEST_GPU, Gpus, GpuUse
+from alipes.config.instances import group_size
 from alipes.config.limits import MAX_INSTANCES
 from alipes.config.options import ModelOptions
 from alipes.config.schema import ModelConfig, enum_word
@@ -11,14 +11,11 @@ from alipes.errors import ConfigError
 
 __all__ = ["check_instance_groups", "check_resources"]
 
-_OLDEST_GPU: Final = "6.000000"
-"""The compute capability that Triton asks of a GPU, as it prints it."""
 
-
-def check_instance_groups(config: ModelConfig) -> None:
+def check_instance_groups(config: ModelConfig, gpus: Gpus = NO_GPUS) -> None:
     """Each group's kind can be had, and agrees with the devices that the group names; the instances can be counted."""
     for group in config.instance_group:
-        _check_kind(config, group)
+        _check_kind(config, group, gpus)
         if group.profile:
             # The missing space is Triton's.
             raise ConfigError(
@@ -26,7 +23,7 @@ def check_instance_groups(config: ModelConfig) -> None:
                 "field which is only supported for TensorRT models",
                 key="instance_group.profile",
             )
-    count = sum(group.count for group in config.instance_group)
+    count = sum(group_size(group) for group in config.instance_group)
     if count > MAX_INSTANCES:
         raise ConfigError(
             f"instance groups of model {config.name} ask for {count} instances, more than the limit of {MAX_INSTANCES}",
@@ -39,22 +36,41 @@ def check_instance_groups(config: ModelConfig) -> None:
         )
 
 
-def _check_kind(config: ModelConfig, group: ModelConfig) -> None:
+def _check_kind(config: ModelConfig, group: ModelConfig, gpus: Gpus) -> None:
     called = f"instance group {group.name} of model {config.name}"
     if group.kind == group.KIND_GPU:
-        wrong = (
-            f"specifies invalid or unsupported gpu id {group.gpus[0]}. GPUs with at least the minimum required CUDA "
-            f"compute compatibility of {_OLDEST_GPU} are: "
-            if group.gpus
-            else "has kind KIND_GPU but no GPUs are available"
-        )
-        raise ConfigError(f"{called} {wrong}", key="instance_group.kind", hint="--gpu-fallback=cpu runs it on the CPU")
+        _check_gpus(called, group, gpus)
+        return
     if group.kind not in (group.KIND_CPU, group.KIND_MODEL):
         # What is no kind falls under the one that every other has been taken for by now.
         raise ConfigError(f"{called} has unexpected kind KIND_AUTO", key="instance_group.kind", code="INTERNAL")
     if group.gpus:
         raise ConfigError(
             f"{called} has kind {enum_word(group, 'kind')} but specifies one or more GPUs", key="instance_group.gpus"
+        )
+
+
+def _check_gpus(called: str, group: ModelConfig, gpus: Gpus) -> None:
+    """The GPUs of a group of KIND_GPU are there, and each is named once."""
+    hint = None if gpus.numbers else "--gpu-fallback=cpu runs it on the CPU"
+    if gpus.use is GpuUse.NEVER:
+        wrong = "has kind KIND_GPU but its backend computes on the CPU alone"
+        raise ConfigError(f"{called} {wrong}", key="instance_group.kind", hint=hint)
+    if not group.gpus:
+        raise ConfigError(f"{called} has kind KIND_GPU but no GPUs are available", key="instance_group.kind", hint=hint)
+    for number in group.gpus:
+        if number not in gpus.numbers:
+            oldest, there = float(".".join(map(str, OLDEST_GPU))), ", ".join(map(str, gpus.numbers))
+            raise ConfigError(
+                f"{called} specifies invalid or unsupported gpu id {number}. GPUs with at least the minimum required "
+                f"CUDA compute compatibility of {oldest:f} are: {there}",
+                key="instance_group.kind",
+                hint=hint,
+            )
+    if len(set(group.gpus)) < len(group.gpus):
+        raise ConfigError(
+            f"{called} names a GPU twice: raise its count for more instances on each of its GPUs",
+            key="instance_group.gpus",
         )
 
 

@@ -62,7 +62,7 @@ def model(
         batch: True stands for `max_batch_size=32`.
         max_delay: Longest wait for further requests of a batch, in seconds.
         **others: `instances`: processes that run it. `concurrency`: requests that an `async` function or a generator
-            works on at a time, in each of them. `device`: `"cpu"`, or `"gpu"` for a GPU to each of them. `before`,
+            works on at a time, in each of them. `device`: `"cpu"`, or `"gpu"` for that many on each GPU. `before`,
             `after`: functions around it, in processes of their own, `before_instances` and `after_instances` of them.
             `start`, `stop`: functions that are called once in each instance. `example`: arguments that the API page
             shows.

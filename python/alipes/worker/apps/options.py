@@ -39,7 +39,7 @@ class Options:
         instances: Processes that run it.
         max_delay_s: Longest wait for further requests of a batch, in seconds.
         concurrency: Requests that an `async` function, or a generator, works on at a time, in each instance.
-        device: `cpu`, or `gpu` where each instance is given a GPU.
+        device: `cpu`, or `gpu` where there are that many instances on each GPU.
         before: Function that runs in a process of its own on the arguments; its result is the function's argument.
         after: Function that runs in a process of its own on the function's result.
         before_instances: Processes that run `before`.
