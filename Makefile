@@ -23,7 +23,7 @@
 #   make under-attack  what attacks cost a client that behaves well, here and at a real Triton (half an hour)
 #   make bench         ratios against the floors and the peers (see docs/benchmarks.md)
 #   make bench-queue   what one request costs a model's queue, in nanoseconds
-#   make clients       fetches perf_analyzer, the KServe SDK, hermes, a real Triton and Azurite
+#   make clients       fetches perf_analyzer, Model Analyzer, the KServe SDK, hermes, a real Triton and Azurite
 #   make docs          the generated reference pages
 #   make site          the documentation as a site, with the Python API, in build/site
 #   make wheel         the wheel that users install, in dist/

@@ -110,6 +110,12 @@ INFERENCE_FIELDS: Final = (
 )  # fmt: skip
 
 
+def _own_fields(models: Sequence[ModelPlan]) -> Sequence[str]:
+    """The columns of a table where the file names none: a load is shown as what it is."""
+    rates = any(RATE in model.ranges for model in models)
+    return [("request_rate" if rates and name == "concurrency" else name) for name in INFERENCE_FIELDS]
+
+
 def read_plan(path: Path | None, options: Mapping[str, Any] | None = None) -> Plan:
     """Reads a file.
 
@@ -179,7 +185,7 @@ class _Reader:
             Path(self._text("output_model_repository_path", "output_model_repository")),
             Path(self._text("export_path", ".")),
             Path(self._text("checkpoint_directory", "checkpoints")),
-            list(self._document.get("inference_output_fields", INFERENCE_FIELDS)),
+            list(self._document.get("inference_output_fields", _own_fields(models))),
             self._text("filename_model_inference", "metrics-model-inference.csv"),
             self._text("filename_model_gpu", "metrics-model-gpu.csv"),
             self._text("filename_server_only", "metrics-server-only.csv"),
@@ -264,7 +270,7 @@ class _Reader:
         rates = parameters.get("request_rate", self._document.get("request_rate"))
         callers = parameters.get("concurrency", self._document.get("concurrency"))
         searches = not self._document.get("run_config_search_disable", False)
-        if rates or (self._document.get("request_rate_search_enable", False) and not callers):
+        if rates or (self._searches_rates() and not callers):
             least, most = (
                 self._number(f"run_config_search_{end}_request_rate", own) for end, own in (("min", 16), ("max", 8192))
             )
@@ -279,6 +285,11 @@ class _Reader:
         else:
             found[CALLERS] = [1]
         return found
+
+    def _searches_rates(self) -> bool:
+        """Whether the load is a rate where none is named: so it is, too, where its ends are."""
+        ends = ("run_config_search_min_request_rate", "run_config_search_max_request_rate")
+        return bool(self._document.get("request_rate_search_enable", False)) or any(map(self._document.get, ends))
 
     def _goal(self, spec: Mapping[str, Any]) -> Goal:
         wanted = spec.get("objectives") or self._document.get("objectives") or {"perf_throughput": 10}

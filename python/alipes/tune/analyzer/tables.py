@@ -16,7 +16,7 @@ from alipes.tune.results import Results
 
 __all__ = ["Variants", "inference_table", "write_table"]
 
-_HEADERS: Final[Mapping[str, str]] = {
+HEADERS: Final[Mapping[str, str]] = {
     "model_name": "Model",
     "batch_size": "Batch",
     "concurrency": "Concurrency",
@@ -87,7 +87,7 @@ def inference_table(
 
 def known_fields(fields: Sequence[str]) -> list[str]:
     """Those that a column can be made of."""
-    return [field for field in fields if field in _HEADERS or field.startswith(_PARAMETER)]
+    return [field for field in fields if field in HEADERS or field.startswith(_PARAMETER)]
 
 
 _PARAMETER: Final = "backend_parameter/"
@@ -98,7 +98,7 @@ def write_table(path: Path, fields: Sequence[str], rows: Sequence[Sequence[str]]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([_HEADERS.get(field, field) for field in known_fields(fields)])
+        writer.writerow([HEADERS.get(field, field) for field in known_fields(fields)])
         writer.writerows(rows)
         file.write("\n")
 
