@@ -24,10 +24,13 @@ from alipes.config.validate import check_declared, check_instances
 from alipes.config.validate.identity import check_runtime
 from alipes.config.validate.instance_groups import check_instance_groups, check_resources
 
-__all__ = ["BackendOf", "LoadPlan", "adapt_version", "prepare_version"]
+__all__ = ["BackendOf", "LoadPlan", "Machine", "adapt_version", "prepare_version"]
 
 BackendOf = Callable[[str], Callable[[Draft], Backend]]
 """Finds a backend by the name that configurations give it; raises ModelLoadError where there is none."""
+
+Machine = Callable[[], Iterable[Gpu]]
+"""Lists the GPUs that this process may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,13 @@ class LoadPlan:
     private: Mapping[str, str] = field(default_factory=dict)
 
 
-def prepare_version(draft: Draft, *, backend_of: BackendOf, machine: Iterable[Gpu] = ()) -> LoadPlan:
+def prepare_version(draft: Draft, *, backend_of: BackendOf, machine: Machine = tuple) -> LoadPlan:
     """Complete and check a model's configuration for one version.
 
     Args:
         draft: The version; its configuration is what `poll_model` returned, and is not changed.
         backend_of: Finds the backend that the configuration names.
-        machine: The GPUs that this process may use.
+        machine: Lists the GPUs that this process may use; called where an instance may run on one. None by default.
 
     Raises:
         ConfigError: If the configuration is wrong or does not fit the model.
@@ -70,7 +73,7 @@ def prepare_version(draft: Draft, *, backend_of: BackendOf, machine: Iterable[Gp
     if not composed:
         check_runtime(made, draft.folder, draft.version)
         make_backend = backend_of(made.backend)
-        moved = _settle_instances(made, options, _gpus_for(make_backend, machine))
+        moved = _settle_instances(made, options, _gpus_for(made, make_backend, machine))
     backend = make_backend(replace(draft, config=made, folder=draft.folder.absolute()))
     if not options.model.strict_config:
         backend.complete()
@@ -92,7 +95,7 @@ def adapt_version(
     options: ServerOptions,
     *,
     backend_of: BackendOf,
-    machine: Iterable[Gpu] = (),
+    machine: Machine = tuple,
 ) -> LoadPlan:
     """The plan of a loaded version whose model has other instance groups, or another version policy, than before.
 
@@ -102,7 +105,7 @@ def adapt_version(
         folder: The model's folder.
         options: The server's options.
         backend_of: Finds the backend that the configuration names.
-        machine: The GPUs that this process may use.
+        machine: Lists the GPUs that this process may use; called where an instance may run on one. None by default.
 
     Raises:
         ConfigError: If the instances cannot be had.
@@ -113,7 +116,7 @@ def adapt_version(
     made.instance_group.extend(config.instance_group)
     made.version_policy.CopyFrom(config.version_policy)
     make_backend = backend_of(made.backend)
-    moved = _settle_instances(made, options, _gpus_for(make_backend, machine))
+    moved = _settle_instances(made, options, _gpus_for(made, make_backend, machine))
     check_resources(made, options.model)
     unsupported = check_support(made)
     backend = make_backend(Draft(made, folder.absolute(), plan.version, options))
@@ -122,11 +125,13 @@ def adapt_version(
     return LoadPlan(plan.version, made, spec["config_json"], spec, (*moved, *unsupported), plan.private)
 
 
-def _gpus_for(make_backend: Callable[[Draft], Backend], machine: Iterable[Gpu]) -> Gpus:
-    """The GPUs that a backend can run instances on."""
+def _gpus_for(config: ModelConfig, make_backend: Callable[[Draft], Backend], machine: Machine) -> Gpus:
+    """The GPUs that a backend can run the instances of a model on; none where none of them would be on one."""
+    use = GpuUse.EXPLICIT
     if isinstance(make_backend, type) and issubclass(make_backend, Backend):
-        return usable_gpus(machine, make_backend.gpu_use())
-    return usable_gpus(machine, GpuUse.EXPLICIT)
+        use = make_backend.gpu_use()
+    asked = any(group.kind == group.KIND_GPU or group.gpus for group in config.instance_group)
+    return usable_gpus(machine() if asked or use is GpuUse.PREFERRED else (), use)
 
 
 def _settle_instances(config: ModelConfig, options: ServerOptions, gpus: Gpus) -> list[str]:

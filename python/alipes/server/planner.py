@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from alipes import _core
 from alipes.backends.base import Draft, Neighbours
@@ -30,9 +31,8 @@ class Planner:
     ) -> None:
         """Takes what `alipes.backends.prepare` needs to know; `gpus` lists those that this process may use."""
         silence_telemetry()  # before any engine is opened, and before there are threads
-        self._machine = tuple(gpus())
-        if self._machine:
-            count_gpus_as_listed()
+        count_gpus_as_listed()
+        self._machine = cache(lambda: tuple(gpus()))  # the driver is not loaded before a model may run on a GPU
         self._options = options
         self._backend_of = backend_of
 
