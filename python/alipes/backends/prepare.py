@@ -130,8 +130,8 @@ def _gpus_for(config: ModelConfig, make_backend: Callable[[Draft], Backend], mac
     use = GpuUse.EXPLICIT
     if isinstance(make_backend, type) and issubclass(make_backend, Backend):
         use = make_backend.gpu_use()
-    asked = any(group.kind == group.KIND_GPU or group.gpus for group in config.instance_group)
-    return usable_gpus(machine() if asked or use is GpuUse.PREFERRED else (), use)
+    names_one = any(group.kind == group.KIND_GPU or group.gpus for group in config.instance_group)
+    return usable_gpus(machine() if names_one or use is GpuUse.PREFERRED else (), use)
 
 
 def _settle_instances(config: ModelConfig, options: ServerOptions, gpus: Gpus) -> list[str]:
