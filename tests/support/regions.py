@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +33,18 @@ def mapped_regions(process: int) -> dict[str, int]:
     lines = Path(f"/proc/{process}/maps").read_text().splitlines()
     places = (line.split(maxsplit=5) for line in lines if f"{_FOLDER}/alipes-" in line)
     return {Path(place[5].removesuffix(" (deleted)")).name: int(place[0].partition("-")[0], 16) for place in places}
+
+
+def ask(server: ServerProcess, method: str, path: str, body: str | None = None) -> tuple[int, Any]:
+    """Status and document of an answer."""
+    connection = HTTPConnection(server.http, timeout=60)
+    try:
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        content = response.read()
+        return response.status, json.loads(content) if content else None
+    finally:
+        connection.close()
 
 
 class SharedObject:

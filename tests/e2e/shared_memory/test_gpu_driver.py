@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from support.gpu_memory import GpuDriver, GpuMemory, GpuRegionClient, build_stub
 from support.models import add_model, times
-from support.regions import ALLOWED, CLIENTS, NO_GPUS
+from support.regions import ALLOWED, CLIENTS, NO_GPUS, ask
 from support.server import ServerProcess
 from support.waiting import until
 from tritonclient.utils import InferenceServerException
@@ -204,15 +203,3 @@ def test_a_server_stops_while_memory_is_registered(
         client.register_gpu("r", memory)
         client.close()
         assert server.stop() == 0
-
-
-def ask(server: ServerProcess, method: str, path: str, body: str | None = None) -> tuple[int, Any]:
-    """Status and document of an answer."""
-    connection = HTTPConnection(server.http, timeout=60)
-    try:
-        connection.request(method, path, body)
-        answer = connection.getresponse()
-        text = answer.read()
-        return answer.status, json.loads(text) if text else None
-    finally:
-        connection.close()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from support.models import add_model, times
 from support.processes import metric
-from support.regions import ALLOWED, RegionClient, SharedObject
+from support.regions import ALLOWED, RegionClient, SharedObject, ask
 from support.server import ServerProcess
 from support.waiting import until
 from tritonclient.utils import InferenceServerException
@@ -131,15 +129,3 @@ def test_no_more_regions_than_the_operator_says(repository: Path, serve: Serve) 
         assert "--shared-memory-max-regions" in answers[2][1]["error"]
         assert ask(server, "POST", "/v2/systemsharedmemory/region/a/unregister")[0] == 200
         assert ask(server, "POST", "/v2/systemsharedmemory/region/c/register", body)[0] == 200
-
-
-def ask(server: ServerProcess, method: str, path: str, body: str | None = None) -> tuple[int, Any]:
-    """Status and document of an answer."""
-    connection = HTTPConnection(server.http, timeout=60)
-    try:
-        connection.request(method, path, body)
-        response = connection.getresponse()
-        content = response.read()
-        return response.status, json.loads(content) if content else None
-    finally:
-        connection.close()
