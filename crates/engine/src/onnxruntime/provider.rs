@@ -71,7 +71,8 @@ impl ProviderKind {
         if !file.exists() {
             return EngineError::unavailable(format!(
                 "the installed ONNX Runtime has no {name} provider ({message}): replace it with pip uninstall \
-                 onnxruntime and pip install 'onnxruntime-gpu[cuda,cudnn]'{more}, or set the kind of the instance group to KIND_CPU"
+                 onnxruntime and pip install 'onnxruntime-gpu[cuda,cudnn]'{more}, or set the kind of the instance \
+                 group to KIND_CPU"
             ));
         }
         let loader = why_it_does_not_load(&file).filter(|why| !message.contains(why.as_str()));
