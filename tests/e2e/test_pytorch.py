@@ -92,7 +92,10 @@ def test_answers_are_the_modules_bits(client: Client, model: str, x: str, y: str
 
 @pytest.mark.parametrize(
     ("model", "platform", "output"),
-    [("traced", "pytorch_libtorch", "OUTPUT__0"), ("exported", "torch_aoti", "output_0")],
+    [
+        ("traced", "pytorch_libtorch", "OUTPUT__0"),
+        pytest.param("exported", "torch_aoti", "output_0", marks=pytest.mark.slow("imports the compiler of PyTorch")),
+    ],
 )
 def test_the_file_completes_its_configuration(client: Client, model: str, platform: str, output: str) -> None:
     client.load(model)

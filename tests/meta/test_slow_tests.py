@@ -1,4 +1,4 @@
-"""The ratchet on slow tests counts a test's own time, and not that of a busy machine."""
+"""The list of slow tests counts a test's own time, and not that of a busy machine."""
 
 from __future__ import annotations
 
