@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -73,10 +72,7 @@ def _run(options: ServerOptions, ahead: AppProcess | None) -> int:
     if apps is None:
         return run(options, partial(start_mistake, options), greets=True, companion=PagesCompanion())
     with apps:
-        try:
-            options = apps.options()
-        except KeyboardInterrupt:  # the import of an app may take long
-            return 128 + signal.SIGINT
+        options = apps.options()
         companion = PagesCompanion(apps, follows=options.repository.reload)
         return run(options, partial(start_mistake, options), greets=True, companion=companion)
 

@@ -18,6 +18,18 @@ def test_version_is_printed(word: str, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == f"alipes {alipes.__version__}\n"
 
 
+def test_an_interrupt_of_generated_code_is_an_exit_code_too(tmp_path: Path) -> None:
+    # As `dataclass` and `namedtuple` generate it, while modules are being imported.
+    (tmp_path / "interrupted.py").write_text(
+        "from alipes import cli\n"
+        "cli._main = lambda arguments: exec('raise KeyboardInterrupt')\n"
+        "raise SystemExit(cli.main([]))\n"
+    )
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 @pytest.mark.parametrize(
     "command",
     ["serve", "tritonserver", "launch", "status", "stop", "monitor", "explain", "config", "version", "quickstart"],
