@@ -50,8 +50,17 @@ def document_cell(contender: Posted, fleet: Fleet, connections: int) -> Cell | N
     endpoint = contender.start(fleet, contender.document)
     if endpoint is None:
         return None
-    contender.document.check(endpoint.http_port)
-    return Cell(contender.label, partial(_measure, endpoint, contender.document, connections))
+    return measured_cell(contender.label, endpoint, contender.document, connections)
+
+
+def measured_cell(label: str, endpoint: Endpoint, document: Document, connections: int) -> Cell:
+    """A server that runs, checked, and the document that it is posted.
+
+    Raises:
+        WrongAnswer: If it answers something else.
+    """
+    document.check(endpoint.http_port)
+    return Cell(label, partial(_measure, endpoint, document, connections))
 
 
 def app(name: str, *flags: str) -> Start:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.fleet import ALIPES, Fleet
 from bench.load.tool import LoadFailed, run
 from bench.rows.row import Better, Cell, Facts, Row, Sample, Target
-from bench.servers.interpreters import advice, python_with
+from bench.servers.interpreters import advice, environment_of, python_with
 
 ALONE = "torch.onnx.export"
 DYNAMO = "dynamo"
@@ -42,7 +42,7 @@ class ExportRow:
     def _export(self, python: Path, who: str, _seconds: float) -> Sample:
         exports = 1 if self.first else 1 + LATER_EXPORTS
         command = [str(python), "-m", "bench.load.export_loops", who, self.exporter, str(exports)]
-        printed = run(command, LONGEST_S, interrupt=False)
+        printed = run(command, LONGEST_S, interrupt=False, environment=environment_of(python))
         try:
             times: list[float] = json.loads(printed.splitlines()[-1])["seconds"]
         except (json.JSONDecodeError, IndexError) as error:

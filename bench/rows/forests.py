@@ -1,7 +1,7 @@
 """A forest of XGBoost, beside MLServer's runtime of it and beside a raw loop."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,15 +11,16 @@ import numpy as np
 from bench.document import Document, v2_document
 from bench.fleet import ALIPES, Fleet
 from bench.grpc_document import GrpcDocument
-from bench.load import h2load
+from bench.load import h2load, wrk
 from bench.load.engine_loops import ANSWER
 from bench.load.h2load import Streams
+from bench.load.tool import Measurement
 from bench.models.scripts import written_by
 from bench.rows.batches import Batches, Engine, run_loop
 from bench.rows.contenders import MLSERVER
 from bench.rows.documents import Posted, document_cell
 from bench.rows.load import RATE
-from bench.rows.row import Better, Cell, Facts, Sample, Target
+from bench.rows.row import Better, Cell, Facts, Target
 from bench.servers import alipes
 from bench.servers.endpoint import Endpoint
 from bench.servers.file_servers import start_mlserver
@@ -30,8 +31,11 @@ FOREST = "forest"
 COLUMNS = 32
 CONNECTIONS = 64
 RAW = "raw XGBoost loop"
-#: What has the least to do beside the forest: numbers are read where they lie.
 GRPC_LABEL = "alipes, gRPC"
+RAW_OF_GRPC = "raw XGBoost loop, batches of gRPC"
+
+#: Loads a server for so many seconds.
+Load = Callable[[float], Measurement]
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,12 @@ class ForestRow:
             title=f"XGBoost, 500 trees, one row of {COLUMNS} features, HTTP JSON, {CONNECTIONS} connections",
             unit=RATE,
             better=Better.MORE,
-            targets=(Target(ALIPES, MLSERVER, 8), Target(GRPC_LABEL, RAW, 0.8)),
+            targets=(Target(ALIPES, MLSERVER, 8), Target(ALIPES, RAW, 0.8), Target(GRPC_LABEL, RAW_OF_GRPC)),
         )
     )
 
     def cells(self, fleet: Fleet) -> Sequence[Cell]:
-        """alipes over both protocols; a loop over the batches of the second; MLServer where it is there."""
+        """alipes over both protocols, each with a loop over its batches; MLServer where it is there."""
         python = python_with("xgboost", "trees")
         if python is None:
             fleet.skipped[FOREST] = advice("xgboost", "trees")
@@ -58,16 +62,11 @@ class ForestRow:
         engine = Engine("xgboost", folder / FOREST / "1" / "model.ubj", (COLUMNS,), python)
         document, asked = forest_questions(engine)
         endpoint = fleet.of_row(alipes.start(folder, "alipes_forest", python=python))
-        batches = Batches(FOREST)
-        contenders = (
-            Posted(ALIPES, document, lambda fleet, document: endpoint),
-            Posted(MLSERVER, document, partial(_mlserver, engine.file)),
-        )
-        posted = [document_cell(one, fleet, CONNECTIONS) for one in contenders]
+        mlserver = document_cell(Posted(MLSERVER, document, partial(_mlserver, engine.file)), fleet, CONNECTIONS)
         return [
-            Cell(GRPC_LABEL, partial(_served, batches, endpoint, asked, asked.check(endpoint.grpc_port))),
-            Cell(RAW, partial(batches.raw, engine)),
-            *(cell for cell in posted if cell is not None),
+            *_beside_loop(ALIPES, RAW, engine, endpoint, _over_http(endpoint, document)),
+            *_beside_loop(GRPC_LABEL, RAW_OF_GRPC, engine, endpoint, _over_grpc(endpoint, asked)),
+            *([mlserver] if mlserver is not None else []),
         ]
 
 
@@ -78,11 +77,22 @@ def forest_questions(engine: Engine) -> tuple[Document, GrpcDocument]:
     return v2_document(FOREST, FOREST, "input", row, expected), GrpcDocument(FOREST, "input", row, expected)
 
 
-def _served(batches: Batches, endpoint: Endpoint, asked: GrpcDocument, answer_bytes: int, seconds: float) -> Sample:
-    streams = Streams(CONNECTIONS, 1)
-    return batches.served(
-        endpoint, lambda: h2load.post(endpoint.grpc_port, asked, streams, seconds, answer_bytes, latency=False)
+def _beside_loop(label: str, raw: str, engine: Engine, endpoint: Endpoint, load: Load) -> tuple[Cell, Cell]:
+    batches = Batches(FOREST)
+    return (
+        Cell(label, lambda seconds: batches.served(endpoint, partial(load, seconds))),
+        Cell(raw, partial(batches.raw, engine)),
     )
+
+
+def _over_http(endpoint: Endpoint, document: Document) -> Load:
+    document.check(endpoint.http_port)
+    return lambda seconds: wrk.post(endpoint.http_port, document, CONNECTIONS, seconds)
+
+
+def _over_grpc(endpoint: Endpoint, asked: GrpcDocument) -> Load:
+    answer_bytes, streams = asked.check(endpoint.grpc_port), Streams(CONNECTIONS, 1)
+    return lambda seconds: h2load.post(endpoint.grpc_port, asked, streams, seconds, answer_bytes, latency=False)
 
 
 def _mlserver(file: Path, fleet: Fleet, document: Document) -> Endpoint | None:

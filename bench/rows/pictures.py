@@ -18,6 +18,7 @@ from bench.rows.load import RATE
 from bench.rows.row import Better, Cell, Facts, Row, Sample, Target
 from bench.servers import probe
 from bench.servers.endpoint import Endpoint
+from bench.servers.interpreters import environment_of
 from bench.work import WrongAnswer
 
 SENDERS = 8
@@ -84,7 +85,7 @@ class LabRow:
         folder = WORK / "serving-lab"
         options = ["--no-picture", "--rounds", "1", "--senders", str(SENDERS), "--seconds", str(seconds)]
         command = [str(python), str(lab.LAB / "run.py"), *options, "--output", str(folder), "--variants", *VARIANTS]
-        run(command, LONGEST_S, interrupt=False)
+        run(command, LONGEST_S, interrupt=False, environment=environment_of(python))
         measured = json.loads((folder / "results.json").read_text())["measured"]
         self._found = {VARIANTS[row["variant"]]: Sample(row["rate"], row) for row in measured}
 

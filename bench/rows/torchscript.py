@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.document import Document
+from bench.document import Document, v2_document
 from bench.fleet import ALIPES, Fleet
 from bench.grpc_document import GrpcDocument
 from bench.load import h2load
@@ -19,7 +19,7 @@ from bench.models.python_models import SOURCES
 from bench.models.scripts import written_by
 from bench.rows.batches import Batches, Engine, run_loop
 from bench.rows.contenders import LITSERVE, MOSEC, TORCHSERVE
-from bench.rows.documents import Posted, Start, document_cell
+from bench.rows.documents import Posted, Start, document_cell, measured_cell
 from bench.rows.load import RATE
 from bench.rows.row import Better, Cell, Facts, Sample, Target
 from bench.servers import alipes
@@ -32,6 +32,8 @@ MLP = "mlp"
 WIDTH = 64
 CONNECTIONS = 64
 CALL = "alipes, model.py with the same call"
+#: As the peers are asked, by the same tool.
+OVER_HTTP = "alipes, HTTP JSON"
 #: The environment of `bench/peers` in which the peers have PyTorch.
 WITH_TORCH = "torch"
 #: Every framework has one thread.
@@ -60,6 +62,7 @@ class TorchscriptRow:
                 Target(ALIPES, CALL, 0.85),
                 Target(ALIPES, LITSERVE, 20),
                 Target(ALIPES, MOSEC, 3),
+                Target(OVER_HTTP, MOSEC),
                 Target(ALIPES, TORCHSERVE),
             ),
         )
@@ -74,7 +77,8 @@ class TorchscriptRow:
         folder = written_by(MLP, python)
         file = folder / MLP / "1" / "model.pt"
         asked, document = questions(Engine("torchscript", file, (WIDTH,), python))
-        ours = {ALIPES: folder, CALL: call_repository(folder)}
+        ours = _start(folder, python, fleet)
+        with_call = _start(call_repository(folder), python, fleet)
         theirs = (
             Posted(LITSERVE, document, _with_torch("litserve", file)),
             Posted(MOSEC, document, _with_torch("mosec", file)),
@@ -82,7 +86,9 @@ class TorchscriptRow:
         )
         peers = [document_cell(one, fleet, CONNECTIONS) for one in theirs]
         return [
-            *(_ours(label, place, python, asked, fleet) for label, place in ours.items()),
+            _asked_by_grpc(ALIPES, ours, asked),
+            _asked_by_grpc(CALL, with_call, asked),
+            _asked_by_http(ours, asked),
             *(cell for cell in peers if cell is not None),
         ]
 
@@ -109,9 +115,12 @@ def call_repository(models: Path) -> Path:
     return folder
 
 
-def _ours(label: str, folder: Path, python: Path, asked: GrpcDocument, fleet: Fleet) -> Cell:
+def _start(folder: Path, python: Path, fleet: Fleet) -> Endpoint:
     name = f"alipes_torchscript_{folder.name}"
-    endpoint = fleet.of_row(alipes.start(folder, name, environment=ONE_THREAD, python=python))
+    return fleet.of_row(alipes.start(folder, name, environment=ONE_THREAD, python=python))
+
+
+def _asked_by_grpc(label: str, endpoint: Endpoint, asked: GrpcDocument) -> Cell:
     answer_bytes = asked.check(endpoint.grpc_port)
     batches = Batches(MLP)
 
@@ -122,6 +131,11 @@ def _ours(label: str, folder: Path, python: Path, asked: GrpcDocument, fleet: Fl
         )
 
     return Cell(label, measure)
+
+
+def _asked_by_http(endpoint: Endpoint, asked: GrpcDocument) -> Cell:
+    document = v2_document("torchscript_http", MLP, "x", asked.row, asked.expected)
+    return measured_cell(OVER_HTTP, endpoint, document, CONNECTIONS)
 
 
 def _with_torch(peer: str, file: Path) -> Start:

@@ -4,7 +4,9 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.paths import PROJECT
+import alipes
+
+from bench.paths import PROJECT, WORK
 
 
 def python_with(package: str, stage: str) -> Path | None:
@@ -21,6 +23,22 @@ def python_with(package: str, stage: str) -> Path | None:
         return Path(sys.executable)
     beside = PROJECT / f".venv-{stage}" / "bin" / "python"
     return beside if beside.exists() else None
+
+
+def environment_of(python: Path) -> dict[str, str]:
+    """Variables by which an interpreter imports the alipes that is measured, and not the one of its own environment.
+
+    The environments of the gate's stages have quick builds, and those of another day.
+    """
+    if python == Path(sys.executable):
+        return {}
+    folder = WORK / "measured"
+    folder.mkdir(parents=True, exist_ok=True)
+    link, package = folder / "alipes", Path(alipes.__file__).parent
+    if not link.is_symlink() or link.resolve() != package:
+        link.unlink(missing_ok=True)
+        link.symlink_to(package, target_is_directory=True)
+    return {"PYTHONPATH": str(folder)}
 
 
 def advice(package: str, stage: str) -> str:

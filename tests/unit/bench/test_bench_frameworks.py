@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
+import alipes
 import numpy as np
 import pytest
 from tritonclient.grpc import service_pb2
@@ -17,6 +19,7 @@ from bench.rows import forests, framework_conv, torchscript
 from bench.rows.forests import ForestRow
 from bench.rows.framework_conv import FrameworkConvRow, framework_conv_rows, framework_repository
 from bench.rows.torchscript import TorchscriptRow, call_repository
+from bench.servers import interpreters
 from bench.work import GRPC_PREFIX_BYTES, WrongAnswer
 
 ASKED = GrpcDocument("mlp", "x", np.ones((1, 3), np.float32), np.asarray([[0.5]]))
@@ -51,6 +54,20 @@ def test_the_model_that_makes_the_same_call_has_the_same_file(tmp_path: Path) ->
     assert (call / "mlp" / "1" / "model.pt").read_bytes() == b"weights"
     assert "execute" in (call / "mlp" / "1" / "model.py").read_text()
     assert 'backend: "python"' in (call / "mlp" / "config.pbtxt").read_text()
+
+
+def test_another_interpreter_imports_the_alipes_that_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreters, "WORK", tmp_path)
+    # Without `-I`, which would leave the variable out; without the site, where an alipes of its own would be.
+    for _ in range(2):
+        environment = interpreters.environment_of(Path("/elsewhere/bin/python"))
+        script = "import importlib.util; print(importlib.util.find_spec('alipes').origin)"
+        command = [sys.executable, "-S", "-c", script]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert Path(done.stdout.strip()).resolve() == Path(alipes.__file__).resolve()
+    assert interpreters.environment_of(Path(sys.executable)) == {}
 
 
 def test_a_row_over_grpc_is_one_frame_with_one_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
