@@ -26,8 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     finally:
-        # CPython notes an interrupt of code that it compiled from a text, as `dataclass` has it do, and ends the process
-        # by SIGINT for it at last, also where the interrupt was caught. The next such code takes the note back.
+        # CPython notes an interrupt of code that it compiled from a text, as `dataclass` has it do, and ends the
+        # process by SIGINT for it at last, also where the interrupt was caught. The next such code clears the note.
         eval("None")
 
 
