@@ -45,6 +45,8 @@ __all__ = [
     "failure",
     "failure_exception",
     "gpus",
+    "joint_inputs",
+    "joint_responses",
     "offer_process",
     "read_call",
     "reserved_names",
@@ -1038,6 +1040,33 @@ def call_response(
 
     Raises:
         TritonModelException: If the status is another number, or the body is longer than 2 GiB.
+    """
+
+def joint_inputs(requests: list[InferenceRequest]) -> tuple[dict[str, np.ndarray], list[int]] | None:
+    """The inputs of several requests as one array each, row after row.
+
+    Args:
+        requests: Requests of a model with a batch axis.
+
+    Returns:
+        The arrays by name, and how many rows each request has; None where the requests differ in more than their number
+        of rows, or have texts, or elements that numpy does not know.
+
+    Raises:
+        TritonModelException: If a request was answered before.
+    """
+
+def joint_responses(outputs: list[tuple[str, np.ndarray]], rows: list[int]) -> list[InferenceResponse] | None:
+    """The responses that carry the rows of each request.
+
+    Args:
+        outputs: Names and arrays, whose rows are those of all requests. The responses hold them: nobody may resize them
+            from then on.
+        rows: How many rows each request has.
+
+    Returns:
+        One response for each request; None where an output is no plain array of numbers in the order of C, or has
+        another number of rows.
     """
 
 def row_responses(result: object, rows: int) -> list[InferenceResponse] | None:

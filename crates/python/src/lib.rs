@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 mod _core {
     use alipes_protocol::codec::proto::DESCRIPTORS;
     use pyo3::prelude::*;
-    use pyo3::types::{PyBytes, PyString};
+    use pyo3::types::{PyBytes, PyList, PyString};
 
     #[pymodule_export]
     use super::client::link::ClientLink;
@@ -138,6 +138,22 @@ mod _core {
     #[pyfunction]
     fn withdraw_process(py: Python<'_>, key: &str) {
         py.detach(|| alipes_server::waiting::withdraw(key));
+    }
+
+    /// The inputs of requests row after row, and how many rows each has, where they can be joined.
+    #[pyfunction]
+    fn joint_inputs<'py>(requests: &Bound<'py, PyList>) -> PyResult<Option<super::worker::joint::JointInputs<'py>>> {
+        super::worker::joint::inputs(requests)
+    }
+
+    /// The responses with the rows of each request, where the outputs can be taken apart.
+    #[pyfunction]
+    fn joint_responses(
+        py: Python<'_>,
+        outputs: Vec<super::worker::joint::Output<'_>>,
+        rows: Vec<usize>,
+    ) -> PyResult<Option<Vec<InferenceResponse>>> {
+        super::worker::joint::responses(py, &outputs, &rows)
     }
 
     /// The responses that carry the rows of an array as JSON, where they can.

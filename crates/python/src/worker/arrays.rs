@@ -148,11 +148,28 @@ pub fn view<'py>(memory: &Memory, owner: Bound<'py, PyAny>) -> PyResult<Bound<'p
 
 /// An array with elements of its own: `bytes`, which are as many as datatype and shape say.
 pub fn of_bytes<'py>(py: Python<'py>, datatype: Datatype, shape: &[i64], bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    of_parts(py, datatype, shape, std::iter::once(bytes))
+}
+
+/// An array with elements of its own: those of the parts, one after the other, which are as many as datatype and shape
+/// say.
+pub fn of_parts<'py, 'a>(
+    py: Python<'py>,
+    datatype: Datatype,
+    shape: &[i64],
+    parts: impl Iterator<Item = &'a [u8]>,
+) -> PyResult<Bound<'py, PyAny>> {
     let array = array(py, datatype, shape, null_mut())?;
     let untyped = array.cast::<PyUntypedArray>()?;
-    assert_eq!(untyped.len() * element_size(untyped), bytes.len(), "an array is filled as a whole");
-    // SAFETY: a new array owns as many bytes as were just counted, and nobody else knows of it.
-    unsafe { (*fields(untyped)).data.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    let (bytes, mut end) = (untyped.len() * element_size(untyped), 0);
+    for part in parts {
+        let begin = end;
+        end += part.len();
+        assert!(end <= bytes, "an array is filled with what fits");
+        // SAFETY: a new array owns `bytes` bytes, the part ends within them, and nobody else knows of the array.
+        unsafe { (*fields(untyped)).data.cast::<u8>().add(begin).copy_from_nonoverlapping(part.as_ptr(), part.len()) };
+    }
+    assert_eq!(end, bytes, "an array is filled as a whole");
     Ok(array)
 }
 

@@ -14,6 +14,7 @@ mod dlpack;
 pub mod errors;
 mod fork;
 pub mod iterator;
+pub mod joint;
 mod lease;
 mod lifeline;
 mod link;

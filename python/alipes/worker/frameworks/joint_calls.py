@@ -7,17 +7,22 @@ differ in which inputs they have, and in sizes beside the rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-__all__ = ["JointCalls"]
+__all__ = ["JointCalls", "split"]
 
 Arrays = Mapping[str, np.ndarray]
 
 
 class JointCalls:
-    """Calls a model for several requests: once, on their joined rows, or one request after the other."""
+    """Calls a model for several requests: once, on their joined rows, or one request after the other.
+
+    Attributes:
+        joins: Whether rows of several requests are joined.
+    """
 
     def __init__(
         self,
@@ -36,7 +41,7 @@ class JointCalls:
         """
         self._function = function
         self._outputs = outputs
-        self._joins = joins
+        self.joins = joins
         self._warn = warn
 
     def answers(self, requests: Sequence[Arrays]) -> list[list[Any] | Exception]:
@@ -45,13 +50,13 @@ class JointCalls:
         Args:
             requests: The inputs by name, one mapping a request.
         """
-        if not self._joins or len(requests) == 1:
-            return [self._call_alone(one) for one in requests]
+        if not self.joins or len(requests) == 1:
+            return [self.alone(one) for one in requests]
         found: dict[int, list[Any] | Exception] = {}
         for group in self._groups(requests):
             members = [requests[at] for at in group]
-            joined = self._call_joined(members) if self._joins and len(group) > 1 else None
-            found.update(zip(group, joined or [self._call_alone(one) for one in members], strict=True))
+            joined = self._call_joined(members) if self.joins and len(group) > 1 else None
+            found.update(zip(group, joined or [self.alone(one) for one in members], strict=True))
         return [found[at] for at in range(len(requests))]
 
     def _groups(self, requests: Sequence[Arrays]) -> list[list[int]]:
@@ -64,29 +69,39 @@ class JointCalls:
 
     def _call_joined(self, requests: Sequence[Arrays]) -> list[list[Any] | Exception] | None:
         """The outputs for each of several requests from one call; None where they have to be called one by one."""
-        spans, end = [], 0
+        first = next(iter(requests[0]))
+        rows = [len(arrays[first]) for arrays in requests]
         try:
-            first = next(iter(requests[0]))
-            for arrays in requests:
-                start, end = end, end + len(arrays[first])
-                spans.append(slice(start, end))
             joined = {name: np.concatenate([arrays[name] for arrays in requests]) for name in requests[0]}
+        except Exception:
+            return None
+        outputs = self.outputs(joined, rows)
+        return None if outputs is None else split(outputs, rows)
+
+    def outputs(self, joined: Arrays, rows: Sequence[int]) -> list[Any] | None:
+        """The outputs of one call for several requests; None where they have to be called one by one.
+
+        Args:
+            joined: The inputs by name, row after row.
+            rows: How many rows each request has.
+        """
+        try:
             outputs = self._call(joined)
         except Exception:
             # One request may be at fault: alone, it fails alone.
             return None
-        if any(output.shape[:1] != (end,) for output in outputs):
-            self._joins = False
-            shapes = ", ".join(str(list(output.shape)) for output in outputs)
-            self._warn(
-                f"the model got {end} rows of {len(requests)} requests and returned {shapes}: from now on it is called "
-                "once a request"
-            )
-            return None
-        # `numpy.split` takes five times as long.
-        return [[output[span] for output in outputs] for span in spans]
+        if all(output.shape[:1] == (sum(rows),) for output in outputs):
+            return outputs
+        self.joins = False
+        shapes = ", ".join(str(list(output.shape)) for output in outputs)
+        self._warn(
+            f"the model got {sum(rows)} rows of {len(rows)} requests and returned {shapes}: from now on it is called "
+            "once a request"
+        )
+        return None
 
-    def _call_alone(self, arrays: Arrays) -> list[Any] | Exception:
+    def alone(self, arrays: Arrays) -> list[Any] | Exception:
+        """The outputs for one request, or what the model raised."""
         try:
             return self._call(arrays)
         except Exception as error:
@@ -95,3 +110,15 @@ class JointCalls:
     def _call(self, arrays: Arrays) -> list[Any]:
         found = self._function(**arrays)
         return [np.ascontiguousarray(found[name], dtype=kind) for name, kind in self._outputs.items()]
+
+
+def split(outputs: Sequence[Any], rows: Sequence[int]) -> list[list[Any] | Exception]:
+    """Each request's rows of the outputs.
+
+    Args:
+        outputs: Arrays with the rows of all requests.
+        rows: How many each request has.
+    """
+    # `numpy.split` takes five times as long.
+    spans = [slice(end - count, end) for count, end in zip(rows, accumulate(rows), strict=True)]
+    return [[output[span] for output in outputs] for span in spans]

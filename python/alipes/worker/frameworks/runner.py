@@ -13,6 +13,7 @@ import numpy as np
 from alipes.signature import Signature
 from alipes.worker.failure import describe
 from alipes.worker.frameworks.check import check_ports
+from alipes.worker.frameworks.joint_calls import JointCalls, split
 from alipes.worker.frameworks.opened import OpenedModel, Opening
 from alipes.worker.frameworks.ports import output_types
 from alipes.worker.loading import LoadError
@@ -59,8 +60,7 @@ class Runner:
 
     def __init__(self, model: OpenedModel, config: Mapping[str, Any]) -> None:
         """Takes the opened model and its configuration, complete."""
-        from alipes._core import InferenceResponse, Tensor, TritonError
-        from alipes.worker.frameworks.joint_calls import JointCalls
+        from alipes._core import InferenceResponse, Tensor, TritonError, joint_inputs, joint_responses
         from alipes.worker.triton.logger import Logger
 
         self._model = model
@@ -69,11 +69,26 @@ class Runner:
         joins = model.joins and config.get("max_batch_size", 0) > 0
         self._calls = JointCalls(self._run, self._kinds, joins, Logger.log_warn)
         self._response, self._tensor, self._error = InferenceResponse, Tensor, TritonError
+        self._joint_inputs, self._joint_responses = joint_inputs, joint_responses
 
-    def execute(self, requests: Sequence[InferenceRequest]) -> list[InferenceResponse]:
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """A response for each request; one that the model cannot run fails alone."""
-        inputs = [{tensor.name(): tensor.as_numpy() for tensor in request.inputs()} for request in requests]
-        return [self._answer(*pair) for pair in zip(requests, self._calls.answers(inputs), strict=True)]
+        if self._calls.joins and len(requests) > 1 and (joined := self._joint_inputs(requests)) is not None:
+            return self._execute_jointly(requests, *joined)
+        answers = self._calls.answers([_inputs(request) for request in requests])
+        return [self._answer(*pair) for pair in zip(requests, answers, strict=True)]
+
+    def _execute_jointly(
+        self, requests: Sequence[InferenceRequest], joined: Mapping[str, Any], rows: list[int]
+    ) -> list[InferenceResponse]:
+        outputs = self._calls.outputs(joined, rows)
+        if outputs is None:
+            return [self._answer(request, self._calls.alone(_inputs(request))) for request in requests]
+        responses = self._joint_responses(list(zip(self._kinds, outputs, strict=True)), rows)
+        if responses is not None:
+            return responses
+        # Texts.
+        return [self._answer(*pair) for pair in zip(requests, split(outputs, rows), strict=True)]
 
     def finalize(self) -> None:
         """Closes the model."""
@@ -90,6 +105,10 @@ class Runner:
             return self._response([self._tensor(name, array) for name, array in pairs])
         wanted = {*request.requested_output_names(), *self._states}
         return self._response([self._tensor(name, array) for name, array in pairs if name in wanted])
+
+
+def _inputs(request: InferenceRequest) -> dict[str, Any]:
+    return {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
 
 
 def _numpy_name(data_type: str) -> str:
