@@ -11,7 +11,7 @@ import numpy as np
 from bench.document import Document, v2_document
 from bench.fleet import ALIPES, Fleet
 from bench.grpc_document import GrpcDocument
-from bench.load import h2load, wrk
+from bench.load import own, wrk
 from bench.load.engine_loops import ANSWER
 from bench.load.h2load import Streams
 from bench.load.tool import Measurement
@@ -91,8 +91,8 @@ def _over_http(endpoint: Endpoint, document: Document) -> Load:
 
 
 def _over_grpc(endpoint: Endpoint, asked: GrpcDocument) -> Load:
-    answer_bytes, streams = asked.check(endpoint.grpc_port), Streams(CONNECTIONS, 1)
-    return lambda seconds: h2load.post(endpoint.grpc_port, asked, streams, seconds, answer_bytes, latency=False)
+    asked.check(endpoint.grpc_port)
+    return lambda seconds: own.post(endpoint.grpc_port, asked, Streams(CONNECTIONS, 1), seconds, "grpc")[0]
 
 
 def _mlserver(file: Path, fleet: Fleet, document: Document) -> Endpoint | None:

@@ -12,7 +12,7 @@ import numpy as np
 from bench.document import Document, v2_document
 from bench.fleet import ALIPES, Fleet
 from bench.grpc_document import GrpcDocument
-from bench.load import h2load
+from bench.load import own
 from bench.load.engine_loops import ANSWER
 from bench.load.h2load import Streams
 from bench.models.python_models import SOURCES
@@ -62,7 +62,7 @@ class TorchscriptRow:
                 Target(ALIPES, CALL, 0.85),
                 Target(ALIPES, LITSERVE, 20),
                 Target(ALIPES, MOSEC, 3),
-                Target(OVER_HTTP, MOSEC),
+                Target(OVER_HTTP, MOSEC, 3),
                 Target(ALIPES, TORCHSERVE),
             ),
         )
@@ -121,14 +121,12 @@ def _start(folder: Path, python: Path, fleet: Fleet) -> Endpoint:
 
 
 def _asked_by_grpc(label: str, endpoint: Endpoint, asked: GrpcDocument) -> Cell:
-    answer_bytes = asked.check(endpoint.grpc_port)
+    asked.check(endpoint.grpc_port)
     batches = Batches(MLP)
 
     def measure(seconds: float) -> Sample:
         streams = Streams(CONNECTIONS, 1)
-        return batches.served(
-            endpoint, lambda: h2load.post(endpoint.grpc_port, asked, streams, seconds, answer_bytes, latency=False)
-        )
+        return batches.served(endpoint, lambda: own.post(endpoint.grpc_port, asked, streams, seconds, "grpc")[0])
 
     return Cell(label, measure)
 
