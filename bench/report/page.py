@@ -58,7 +58,7 @@ METHOD = """\
   the same but BentoML's batch, which is an array of one row. The first answer of an app is timed from the command.
 - Files of frameworks run on one thread, as their raw loops do, which repeat the batches of the same round. OpenVINO
   computes in FP32 in both, since bfloat16, where a processor has it, gives other numbers. TorchScript and XGBoost over
-  gRPC are loaded by `alipes loadtest`, which takes of the two cores what `wrk` takes; `h2load` takes half as much again.
+  gRPC are loaded by `alipes loadtest`, which uses as much of the two cores as `wrk`; `h2load` uses half as much again.
   The peers are asked over HTTP, so alipes is compared with Mosec over both.
 - Pictures are the JPEG of 30 kB and 512 x 384 pixels of `examples/serving-lab`, whose `run.py` starts and measures its
   variants, and checks each answer. The lab's `model.py` and FastAPI pages get base64, the ensemble gets the file.

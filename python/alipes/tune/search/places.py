@@ -38,6 +38,7 @@ class Places:
         self._size = space.size
         self._random = np.random.default_rng(seed)
         self._coordinates = [_coordinates(axis) for axis in space.axes]
+        self._ordered = [axis.knob != CONFIG for axis in space.axes]
         self._loads = [load for sharers in _SHARERS for load in _loads(space.axes, sharers)]
 
     @property
@@ -72,6 +73,11 @@ class Places:
         distances = np.abs(elsewhere[:, None] - there[None]).sum(2).min(1)
         equal = np.flatnonzero(distances >= distances.max() - 1e-9)
         return candidates[int(self._random.choice(equal))]
+
+    def are_neighbours(self, one: Place, other: Place) -> bool:
+        """Whether places differ on one axis alone, by one step where its values have an order."""
+        steps = [(abs(a - b), ordered) for a, b, ordered in zip(one, other, self._ordered, strict=True) if a != b]
+        return len(steps) == 1 and (steps[0][0] == 1 or not steps[0][1])
 
     def _every(self) -> Iterator[Place]:
         return itertools.product(*map(range, self._shape))
