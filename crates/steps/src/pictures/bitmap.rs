@@ -1,7 +1,7 @@
 //! A picture as pixels.
 
 /// Bytes that are read behind the pixels, where their vector had better have room for them.
-pub const READ_BEHIND: usize = 8;
+pub const READ_BEHIND: usize = 64;
 
 /// An 8-bit picture: rows of pixels, whose channels stand side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! - `decode`: from a file to 8-bit pixels, within limits.
 //! - `webp`: sizes that a WebP file does not tell in its head.
 //! - `geometry`: the sizes on the way, and the crop.
-//! - `resize`, `across`, `coefficients`: Pillow's arithmetic.
+//! - `resize`, `across`, `down`, `coefficients`, `halves`: Pillow's arithmetic.
 //! - `write`: from pixels to the tensor.
 
 mod across;
@@ -12,9 +12,12 @@ mod bitmap;
 mod coefficients;
 mod container;
 mod decode;
+mod down;
 #[cfg(test)]
 mod fuzz;
 mod geometry;
+#[cfg(target_arch = "x86_64")]
+mod halves;
 mod resize;
 mod webp;
 mod write;

@@ -3,11 +3,12 @@
 //! Rows are made shorter or longer first, then columns, with pixels of 8 bits between. Where a picture loses more than
 //! twice as many rows as columns, columns come first, as in Pillow from release 13 on: before, rows did.
 
-use super::across::across;
-#[cfg(target_arch = "x86_64")]
-use super::across::avx2;
-use super::bitmap::{Bitmap, READ_BEHIND};
-use super::coefficients::{Filter, HALF, Window, nearest, rounded, windows};
+use std::ops::Range;
+
+use super::across::{self, across};
+use super::bitmap::Bitmap;
+use super::coefficients::{Filter, Window, nearest, windows};
+use super::down::{self, down};
 
 /// Width and height of a picture on its way from one size to another.
 pub fn half_way(from: (usize, usize), to: (usize, usize)) -> (usize, usize) {
@@ -34,25 +35,30 @@ pub fn resize(picture: Bitmap, width: usize, height: usize, filter: Filter) -> B
         // SAFETY: the processor has what the function is compiled for, as was just asked.
         return unsafe { resize_avx2(picture, &columns, &windows_of_rows) };
     }
-    resize_plainly(picture, &columns, &windows_of_rows, |picture, columns, needed| across(&picture, columns, needed))
+    resize_plainly(picture, &columns, &windows_of_rows)
+}
+
+fn resize_plainly(picture: Bitmap, columns: &[Window], rows: &[Window]) -> Bitmap {
+    in_order(picture, columns, rows, |picture, columns, needed| across(&picture, columns, needed), down)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn resize_avx2(picture: Bitmap, columns: &[Window], rows: &[Window]) -> Bitmap {
-    if picture.channels == 3 {
-        resize_plainly(picture, columns, rows, |picture, columns, needed| avx2::across(picture, columns, needed))
-    } else {
-        resize_plainly(picture, columns, rows, |picture, columns, needed| across(&picture, columns, needed))
-    }
+    let across = |picture: Bitmap, columns: &[Window], needed: Range<usize>| match picture.channels {
+        3 => across::avx2::across(picture, columns, needed),
+        _ => across(&picture, columns, needed),
+    };
+    in_order(picture, columns, rows, across, |picture, rows| down::avx2::down(picture, rows))
 }
 
 #[inline(always)]
-fn resize_plainly(
+fn in_order(
     picture: Bitmap,
     columns: &[Window],
     rows: &[Window],
-    across: impl Fn(Bitmap, &[Window], std::ops::Range<usize>) -> Bitmap,
+    across: impl Fn(Bitmap, &[Window], Range<usize>) -> Bitmap,
+    down: impl Fn(&Bitmap, &[Window]) -> Bitmap,
 ) -> Bitmap {
     if columns_first((picture.width, picture.height), (columns.len(), rows.len())) {
         let low = down(&picture, rows);
@@ -63,22 +69,6 @@ fn resize_plainly(
     let needed = rows.first().map_or(0, |row| row.first)..rows.last().map_or(0, Window::end);
     let narrow = if picture.width == columns.len() { picture } else { across(picture, columns, needed) };
     if narrow.height == rows.len() { narrow } else { down(&narrow, rows) }
-}
-
-/// Every column at its new height.
-#[inline(always)]
-fn down(picture: &Bitmap, rows: &[Window]) -> Bitmap {
-    let stride = picture.width * picture.channels;
-    let mut data = Vec::with_capacity(rows.len() * stride + READ_BEHIND);
-    let mut sums = vec![0; stride];
-    for window in rows {
-        sums.fill(HALF);
-        for (row, &weight) in picture.data[window.first * stride..].chunks_exact(stride).zip(&window.weights) {
-            sums.iter_mut().zip(row).for_each(|(sum, &value)| *sum += i32::from(value) * weight);
-        }
-        data.extend(sums.iter().map(|&sum| rounded(sum)));
-    }
-    Bitmap { height: rows.len(), data, ..*picture }
 }
 
 fn pick(picture: &Bitmap, width: usize, height: usize) -> Bitmap {
@@ -132,9 +122,7 @@ mod tests {
                 for (wide, high) in [(1, 1), (5, 7), (64, 40), (width, 2), (3, height)] {
                     let source = picture(width, height, 3);
                     let (columns, rows) = (windows(filter, width, wide), windows(filter, height, high));
-                    let plainly = resize_plainly(source.clone(), &columns, &rows, |picture, columns, needed| {
-                        across(&picture, columns, needed)
-                    });
+                    let plainly = resize_plainly(source.clone(), &columns, &rows);
                     assert_eq!(
                         resize(source, wide, high, filter),
                         plainly,

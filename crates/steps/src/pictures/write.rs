@@ -65,37 +65,52 @@ impl Writer {
         number: impl Fn(usize, u8) -> T,
     ) -> Vec<T> {
         let size = pixels * self.channels();
-        let mut tensor = vec![T::default(); rows * size];
-        for (row, bitmap) in tensor.chunks_exact_mut(size.max(1)).zip(bitmaps) {
-            if let Some(bitmap) = bitmap {
-                self.fill_row(row, &bitmap, &number);
+        let mut tensor = Vec::with_capacity(rows * size);
+        for (row, bitmap) in bitmaps.enumerate() {
+            match bitmap {
+                Some(bitmap) => self.add_row(&mut tensor, &bitmap, &number),
+                None => tensor.resize((row + 1) * size, T::default()),
             }
         }
         tensor
     }
 
-    fn fill_row<T>(&self, row: &mut [T], bitmap: &Bitmap, number: &impl Fn(usize, u8) -> T) {
-        let (count, pixels) = (self.channels(), bitmap.width * bitmap.height);
-        for channel in 0..count {
-            let source = match self.channels {
-                Channels::Bgr => 2 - channel,
-                Channels::Rgb | Channels::L => channel,
-            };
+    fn add_row<T: Copy + Default>(&self, tensor: &mut Vec<T>, bitmap: &Bitmap, number: &impl Fn(usize, u8) -> T) {
+        match bitmap.channels {
             // A grey picture has one channel for all.
-            let values = bitmap.data[source.min(bitmap.channels - 1)..].iter().step_by(bitmap.channels);
-            let numbers = values.map(|&value| number(channel, value));
-            match self.layout {
-                PictureLayout::Nchw => {
-                    row[channel * pixels..(channel + 1) * pixels].iter_mut().zip(numbers).for_each(put);
-                }
-                PictureLayout::Nhwc => row[channel..].iter_mut().step_by(count).zip(numbers).for_each(put),
-            }
+            1 => self.add_pixels::<T, 1>(tensor, &bitmap.data, number),
+            _ => self.add_pixels::<T, 3>(tensor, &bitmap.data, number),
         }
     }
-}
 
-fn put<T>((place, value): (&mut T, T)) {
-    *place = value;
+    fn add_pixels<T: Copy + Default, const N: usize>(
+        &self,
+        tensor: &mut Vec<T>,
+        bytes: &[u8],
+        number: &impl Fn(usize, u8) -> T,
+    ) {
+        let (count, pixels) = (self.channels(), bytes.as_chunks::<N>().0);
+        let source = |channel: usize| match self.channels {
+            Channels::Bgr => (2 - channel).min(N - 1),
+            Channels::Rgb | Channels::L => channel.min(N - 1),
+        };
+        match (self.layout, count) {
+            (PictureLayout::Nchw, _) => (0..count).for_each(|channel| {
+                let from = source(channel);
+                tensor.extend(pixels.iter().map(|pixel| number(channel, pixel[from])));
+            }),
+            (PictureLayout::Nhwc, 3) => {
+                let from: [usize; 3] = std::array::from_fn(source);
+                let before = tensor.len();
+                tensor.resize(before + 3 * pixels.len(), T::default());
+                let made = tensor[before..].as_chunks_mut::<3>().0;
+                made.iter_mut().zip(pixels).for_each(|(made, pixel)| {
+                    *made = std::array::from_fn(|channel| number(channel, pixel[from[channel]]));
+                });
+            }
+            (PictureLayout::Nhwc, _) => tensor.extend(pixels.iter().map(|pixel| number(0, pixel[source(0)]))),
+        }
+    }
 }
 
 fn tables(numbers: &NumberSpec, channels: usize) -> Result<Vec<Table>, EngineError> {
