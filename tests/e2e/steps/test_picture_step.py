@@ -17,7 +17,7 @@ import pytest
 import tritonclient.grpc as grpc_client
 import tritonclient.http as http_client
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, features
 from PIL import __version__ as PILLOW
 from support.pictures import decoded, file_of, photo, resized
 from support.server import ServerProcess
@@ -144,6 +144,24 @@ def test_subsampled_jpeg_files_are_read_within_a_bound(
             # Colours beyond the edge are made up, in one way here and in another there.
             assert differences[1:-1, 1:-1].max() <= JPEG_BOUND, (width, height)
             assert differences.mean() <= JPEG_MEAN_BOUND, (width, height)
+
+
+USUAL_ONES_ARE_EXACT = features.check("libjpeg_turbo") and {"avx2", "bmi2"} <= set(
+    Path("/proc/cpuinfo").read_text().split()
+)
+"""Whether the processor has the instructions that read usual files, and Pillow the library that they agree with."""
+
+
+@pytest.mark.skipif(not USUAL_ONES_ARE_EXACT, reason="needs AVX2 and BMI2, and Pillow with libjpeg-turbo")
+@pytest.mark.parametrize("subsampling", ["4:4:4", "4:2:2", "4:2:0"])
+@pytest.mark.parametrize("quality", [1, 40, 80, 100])
+def test_usual_jpeg_files_are_read_bit_for_bit(infer: Infer, quality: int, subsampling: str) -> None:
+    for width, height in ((1, 1), (5, 2), (6, 9), (16, 16), (17, 33), (200, 131), (201, 130)):
+        options = {"quality": quality, "subsampling": subsampling, "optimize": width < 20}
+        extremes = noise(width, height).point(lambda value: 255 if value > 127 else 0)
+        for picture in (photo(width, height, seed=quality), noise(width, height), extremes):
+            file = file_of(picture, "JPEG", **options)
+            np.testing.assert_array_equal(infer("plain", file), decoded(file), f"{width} x {height}")
 
 
 def noise(width: int, height: int) -> Image.Image:

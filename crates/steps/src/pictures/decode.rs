@@ -84,12 +84,24 @@ fn jpeg(bytes: &[u8], max_pixels: u64) -> Result<(Bitmap, Orientation), String> 
         Some(ColorSpace::Luma) => (ColorSpace::Luma, 1),
         _ => (ColorSpace::RGB, 3),
     };
-    decoder.set_options(options.jpeg_set_out_colorspace(colours));
     let (width, height) = (usize::from(info.width), usize::from(info.height));
+    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
+    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
+    if let Some(data) = usual(bytes, width, height) {
+        return Ok((Bitmap { width, height, channels: 3, data }, orientation));
+    }
+    decoder.set_options(options.jpeg_set_out_colorspace(colours));
     let mut data = pixels(width * height * channels);
     decoder.decode_into(&mut data).map_err(|error| refuse(&error))?;
-    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
-    Ok((Bitmap { width, height, channels, data }, orientation.unwrap_or(Orientation::NoTransforms)))
+    Ok((Bitmap { width, height, channels, data }, orientation))
+}
+
+/// The pixels of a JPEG file of the usual kind; none of any other, and where the processor lacks what that takes.
+fn usual(bytes: &[u8], width: usize, height: usize) -> Option<Vec<u8>> {
+    #[cfg(target_arch = "x86_64")]
+    return super::jpeg::read(bytes, width, height);
+    #[cfg(not(target_arch = "x86_64"))]
+    return None;
 }
 
 /// What a decoder of the crate `image` reads.

@@ -23,6 +23,9 @@ const BYTES_BESIDE: usize = 6 << 20;
 /// A JPEG picture of 16 x 8 pixels that Pillow has written, with an orientation of 6.
 const JPEG: &[u8] = include_bytes!("fixtures/turned.jpg");
 
+/// A JPEG picture of 33 x 18 pixels of the usual kind, likewise.
+const USUAL: &[u8] = include_bytes!("fixtures/usual-420.jpg");
+
 /// A progressive JPEG picture in CMYK, likewise.
 const CMYK: &[u8] = include_bytes!("fixtures/cmyk-progressive.jpg");
 
@@ -39,6 +42,7 @@ fn png(picture: &DynamicImage) -> Vec<u8> {
 fn whatever_bytes_a_picture_has_it_is_read_or_refused_within_limits() {
     let seeds = [
         JPEG.to_vec(),
+        USUAL.to_vec(),
         CMYK.to_vec(),
         WEBP.to_vec(),
         png(&DynamicImage::new_rgba16(5, 3)),

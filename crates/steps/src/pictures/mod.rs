@@ -2,6 +2,7 @@
 //!
 //! - `container`: which format bytes are in, also behind base64.
 //! - `decode`: from a file to 8-bit pixels, within limits.
+//! - `jpeg`: the usual JPEG files, read quicker.
 //! - `webp`: sizes that a WebP file does not tell in its head.
 //! - `geometry`: the sizes on the way, and the crop.
 //! - `resize`, `across`, `down`, `coefficients`, `halves`: Pillow's arithmetic.
@@ -18,6 +19,8 @@ mod fuzz;
 mod geometry;
 #[cfg(target_arch = "x86_64")]
 mod halves;
+#[cfg(target_arch = "x86_64")]
+mod jpeg;
 mod resize;
 mod webp;
 mod write;
