@@ -20,7 +20,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Added to the niceness of the process.
+    /// Added to the niceness of the process, which is that of its first thread.
     const fn niceness(self) -> i32 {
         match self {
             Priority::Network => 0,
@@ -38,14 +38,20 @@ impl Priority {
     }
 }
 
-/// Sets the priority of the calling thread and of threads that it starts later. Call it once per thread: a thread may
-/// lower its priority but not raise it again.
+/// Sets the priority of the calling thread and of threads that it starts later. A thread may lower its priority but not
+/// raise it again.
+///
+/// It is counted from that of the process, not from that of the thread that started this one: else threads that start
+/// each other, as those of an ensemble's steps do, would step back further each time.
 ///
 /// Where the system offers no slices (Linux before 6.12) the niceness alone counts; where it refuses that as well, the
 /// thread runs as it did, and everything works, only less evenly.
 pub fn set(priority: Priority) {
     // SAFETY: takes no memory; 0 names this thread, which exists, so the call cannot fail.
-    let niceness = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } + priority.niceness();
+    let own = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    // SAFETY: both take no memory; the number of the process is that of its first thread.
+    let process = unsafe { libc::getpriority(libc::PRIO_PROCESS, libc::getpid().cast_unsigned()) };
+    let niceness = own.max(process + priority.niceness());
     if apply(niceness, priority.slice()).is_err() {
         // SAFETY: takes no memory; 0 names this thread.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, niceness) };
@@ -101,6 +107,17 @@ mod tests {
         assert_eq!(computing, ((before.0 + 5).min(19), before.1));
         assert_eq!(started, computing);
         assert_eq!(niceness_and_policy(), before);
+    }
+
+    #[test]
+    fn a_thread_steps_back_once_whoever_starts_it() {
+        let computing = || {
+            set(Priority::Compute);
+            niceness_and_policy()
+        };
+        let (first, second) =
+            thread::spawn(move || (computing(), thread::spawn(computing).join().unwrap())).join().unwrap();
+        assert_eq!(first, second);
     }
 
     #[test]
