@@ -133,6 +133,11 @@ class RegionClient:
             return sorted(self._client.get_system_shared_memory_status().regions)
         return [region["name"] for region in self._client.get_system_shared_memory_status()]
 
+    def status(self, name: str) -> Any:
+        """What the server says of one region."""
+        status = self._client.get_system_shared_memory_status(name)
+        return status.regions[name] if self.module is grpc_client else status[0]
+
     def place(self, name: str, array: np.ndarray[Any, Any], region: str, offset: int = 0) -> Any:
         """An input that lies in a region, with the datatype, shape and size of the array."""
         made = self.module.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
 use alipes_net::restricted::Restrictions;
+use alipes_protocol::InferError;
 use alipes_request::inflight::stopping;
 use alipes_service::Service;
 use alipes_stats::turn::note_request;
@@ -17,6 +18,8 @@ use super::route::{Region, RegionAction, Route};
 use super::{
     body, call, control, generate, infer, logging, sequences, shared_memory, statistics, tracing, written_page,
 };
+
+const UNDECODABLE: &str = "the name in the path is no UTF-8 once it is percent-decoded";
 
 /// Answers a request, unless it lacks the header that its group needs, or the server stops and refuses it.
 pub async fn handle(
@@ -53,7 +56,7 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestB
 fn is_refused_at_stop(service: &Service, request: &Request<RequestBody>) -> bool {
     let path = request.uri().path();
     match Route::of(request.method(), path) {
-        Route::Endpoint { model } => service.registry.endpoint(model).is_some(),
+        Route::Endpoint { model } => service.registry.endpoint(&model).is_some(),
         route => route.is_refused_at_stop(path),
     }
 }
@@ -63,14 +66,14 @@ async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: C
     note_request(route.name(), route.model());
     match route {
         Route::Infer { model, version } => {
-            let (model, version) = (model.to_owned(), version.to_owned());
+            let (model, version) = (model.into_owned(), version.to_owned());
             infer::infer(service, &model, &version, request, caller).await
         }
         Route::Generate { model, version, events } => {
-            let (model, version) = (model.to_owned(), version.to_owned());
+            let (model, version) = (model.into_owned(), version.to_owned());
             generate::generate(service, &model, &version, events, request, caller).await
         }
-        Route::Endpoint { model } => match service.registry.endpoint(model) {
+        Route::Endpoint { model } => match service.registry.endpoint(&model) {
             Some(model) => match call::wrong_method(&model, request.method()) {
                 Some(refusal) => without_body(refusal, request.into_body()),
                 None => call::call(service, &model, request, caller).await,
@@ -78,29 +81,29 @@ async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: C
             None => without_body(response::not_found(), request.into_body()),
         },
         Route::RestoreSequence { model, version, id } => {
-            let [model, version, id] = [model, version, id].map(str::to_owned);
+            let (model, version, id) = (model.into_owned(), version.to_owned(), id.to_owned());
             sequences::restore(service, &model, &version, &id, request.into_body()).await
         }
         Route::Index => control::index(service, request.into_body()).await,
         Route::Load { model } => {
-            let model = model.to_owned();
+            let model = model.into_owned();
             control::load(service, &model, request.into_body()).await
         }
         Route::Unload { model } => {
-            let model = model.to_owned();
+            let model = model.into_owned();
             control::unload(service, &model, request.into_body()).await
         }
         Route::ChangeLog => logging::change(service, request.into_body()).await,
         Route::ChangeTracing { model } => {
-            let model = model.to_owned();
+            let model = model.into_owned();
             tracing::change(service, &model, request.into_body()).await
         }
         Route::Region(Region { cuda: false, action: RegionAction::Register, name }) => {
-            let name = name.to_owned();
+            let name = name.into_owned();
             shared_memory::register(service, &name, request.into_body()).await
         }
         Route::Region(Region { cuda: true, action: RegionAction::Register, name }) => {
-            let name = name.to_owned();
+            let name = name.into_owned();
             match service.check_cuda_region(&name).await {
                 Ok(()) => shared_memory::register_cuda(service, &name, request.into_body()).await,
                 // Without a GPU the body says nothing.
@@ -125,17 +128,18 @@ async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Res
         Route::Live => response::signed(response::health(service.server_live())),
         Route::Ready => response::signed(response::health(service.server_ready().await)),
         Route::Server => response::signed(response::json(&service.server_metadata())),
-        Route::ModelReady { model, version } => control::model_ready(service, model, version).await,
-        Route::ModelMetadata { model, version } => response::json_or(service.model_metadata(model, version)),
-        Route::ModelConfig { model, version } => control::model_config(service, model, version),
-        Route::Statistics { model, version } => statistics::statistics(service, model, version).await,
-        Route::Explain { model, version } => response::json_or(service.explain(model, version)),
-        Route::SequenceState { model, version, id } => sequences::state(service, model, version, id).await,
-        Route::EndSequence { model, version, id } => sequences::end(service, model, version, id).await,
+        Route::ModelReady { model, version } => control::model_ready(service, &model, version).await,
+        Route::ModelMetadata { model, version } => response::json_or(service.model_metadata(&model, version)),
+        Route::ModelConfig { model, version } => control::model_config(service, &model, version),
+        Route::Statistics { model, version } => statistics::statistics(service, &model, version).await,
+        Route::Explain { model, version } => response::json_or(service.explain(&model, version)),
+        Route::SequenceState { model, version, id } => sequences::state(service, &model, version, id).await,
+        Route::EndSequence { model, version, id } => sequences::end(service, &model, version, id).await,
         Route::LogSettings => logging::settings(service),
-        Route::TraceSettings { model } => tracing::settings(service, model),
+        Route::TraceSettings { model } => tracing::settings(service, &model),
         Route::Region(region) => shared_memory::region(service, region).await,
         Route::WrittenPage { path } => written_page::answer(service, method, path),
+        Route::Undecodable => response::error(&InferError::invalid(UNDECODABLE)),
         Route::NamedRepository => control::named_repository(),
         Route::WrongMethod { plain } => response::wrong_method(plain),
         Route::Infer { .. }

@@ -1,9 +1,15 @@
 //! Which request a path and a method name. Source: the routes of Triton's HTTP server.
+//!
+//! Names of models and regions are percent-decoded once the path is split, so a name may hold a slash. Triton compares
+//! the path as it is, so it finds no name that its own client has to quote.
+
+use std::borrow::Cow;
 
 use alipes_net::restricted::Group;
 use alipes_protocol::call::RESERVED_NAMES;
 use alipes_service::Pages;
 use hyper::Method;
+use percent_encoding::percent_decode_str;
 use smallvec::SmallVec;
 
 /// A request, as its path and method name it. An empty version asks for the highest.
@@ -15,60 +21,60 @@ pub enum Route<'a> {
     /// What browsers are shown of the server; to others the path does not exist.
     Page,
     ModelReady {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
     },
     ModelMetadata {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
     },
     ModelConfig {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
     },
     Statistics {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
     },
     /// Why its requests wait: an extension of this server.
     Explain {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
     },
     Infer {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
     },
     /// The state of a live sequence: an extension of this server.
     SequenceState {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
         id: &'a str,
     },
     /// Restore a sequence from a state.
     RestoreSequence {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
         id: &'a str,
     },
     /// End a sequence and drop its state.
     EndSequence {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
         id: &'a str,
     },
     /// `events`: any number of responses, as server-sent events.
     Generate {
-        model: &'a str,
+        model: Cow<'a, str>,
         version: &'a str,
         events: bool,
     },
     Index,
     Load {
-        model: &'a str,
+        model: Cow<'a, str>,
     },
     Unload {
-        model: &'a str,
+        model: Cow<'a, str>,
     },
     /// A request about clients' shared memory.
     Region(Region<'a>),
@@ -76,10 +82,10 @@ pub enum Route<'a> {
     ChangeLog,
     /// Of all models where there is no name.
     TraceSettings {
-        model: &'a str,
+        model: Cow<'a, str>,
     },
     ChangeTracing {
-        model: &'a str,
+        model: Cow<'a, str>,
     },
     /// What the control plane has written for browsers; a path without such a page does not exist.
     WrittenPage {
@@ -87,10 +93,12 @@ pub enum Route<'a> {
     },
     /// `/<name>`: the endpoint of a model; the path does not exist where no model of the name has one.
     Endpoint {
-        model: &'a str,
+        model: Cow<'a, str>,
     },
     /// A load or unload that names the repository too, which Triton refuses.
     NamedRepository,
+    /// A name in the path is no UTF-8 once it is percent-decoded, so it is nothing's.
+    Undecodable,
     /// The path exists, under another method; `plain` is how Triton labels the answer.
     WrongMethod {
         plain: bool,
@@ -99,12 +107,12 @@ pub enum Route<'a> {
 }
 
 /// A region of shared memory, and the action on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region<'a> {
     /// Memory of a GPU.
     pub cuda: bool,
     /// The region's name; empty where all of them are meant.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     pub action: RegionAction,
 }
 
@@ -128,9 +136,11 @@ impl<'a> Route<'a> {
             "/v2/health/ready" => get(method, true, Route::Ready),
             "/" if method == Method::GET => Route::Page,
             "/v2/logging" => setting(method, Route::LogSettings, Route::ChangeLog),
-            "/v2/trace/setting" => {
-                setting(method, Route::TraceSettings { model: "" }, Route::ChangeTracing { model: "" })
-            }
+            "/v2/trace/setting" => setting(
+                method,
+                Route::TraceSettings { model: Cow::Borrowed("") },
+                Route::ChangeTracing { model: Cow::Borrowed("") },
+            ),
             _ => Route::of_prefix(method, path),
         }
     }
@@ -159,14 +169,16 @@ impl<'a> Route<'a> {
             Route::TraceSettings { .. } | Route::ChangeTracing { .. } => "trace setting",
             Route::WrittenPage { .. } => "written page",
             // Whoever finds its model calls it a call.
-            Route::Endpoint { .. } | Route::NamedRepository | Route::WrongMethod { .. } | Route::Unknown => {
-                "a refused request"
-            }
+            Route::Endpoint { .. }
+            | Route::NamedRepository
+            | Route::Undecodable
+            | Route::WrongMethod { .. }
+            | Route::Unknown => "a refused request",
         }
     }
 
     /// The model that it names; empty where it names none, and of an endpoint, of which nobody knows whether it exists.
-    pub fn model(&self) -> &'a str {
+    pub fn model(&self) -> &str {
         match self {
             Route::ModelReady { model, .. }
             | Route::ModelMetadata { model, .. }
@@ -212,7 +224,7 @@ impl<'a> Route<'a> {
             Route::Page => return None,
             Route::WrittenPage { .. } => Group::Openapi,
             Route::Endpoint { .. } => Group::Endpoint,
-            Route::Unknown => return unknown_group(path),
+            Route::Undecodable | Route::Unknown => return unknown_group(path),
         })
     }
 
@@ -237,16 +249,19 @@ impl<'a> Route<'a> {
 
     fn of_endpoint(path: &'a str) -> Route<'a> {
         match path.strip_prefix('/') {
-            Some(name) if !name.is_empty() && !name.contains('/') && !RESERVED_NAMES.contains(&name) => {
-                Route::Endpoint { model: name }
-            }
+            Some(segment) if !segment.is_empty() => match decode(segment) {
+                Some(model) if !model.contains('/') && !RESERVED_NAMES.contains(&model.as_ref()) => {
+                    Route::Endpoint { model }
+                }
+                _ => Route::Unknown,
+            },
             _ => Route::Unknown,
         }
     }
 
     fn of_model(method: &Method, rest: &'a str) -> Route<'a> {
         if rest == "stats" {
-            return get(method, false, Route::Statistics { model: "", version: "" });
+            return get(method, false, Route::Statistics { model: Cow::Borrowed(""), version: "" });
         }
         let segments: SmallVec<[&str; 6]> = rest.split('/').collect();
         let (model, version, action) = match segments[..] {
@@ -254,6 +269,7 @@ impl<'a> Route<'a> {
             [_, "versions", ..] | [""] | [] => return Route::Unknown,
             [model, ref action @ ..] => (model, "", action),
         };
+        let Some(model) = decode(model) else { return Route::Undecodable };
         match action {
             ["infer"] => post(method, true, Route::Infer { model, version }),
             ["ready"] => get(method, true, Route::ModelReady { model, version }),
@@ -273,7 +289,7 @@ impl<'a> Route<'a> {
                 get(method, false, Route::SequenceState { model, version, id })
             }
             ["trace", "setting"] if version.is_empty() => {
-                setting(method, Route::TraceSettings { model }, Route::ChangeTracing { model })
+                setting(method, Route::TraceSettings { model: model.clone() }, Route::ChangeTracing { model })
             }
             _ => Route::Unknown,
         }
@@ -283,8 +299,11 @@ impl<'a> Route<'a> {
         let parts: Vec<&str> = rest.split('/').collect();
         match parts[..] {
             ["index"] | [_, "index"] => post(method, false, Route::Index),
-            ["models", model, "load"] if !model.is_empty() => post(method, false, Route::Load { model }),
-            ["models", model, "unload"] if !model.is_empty() => post(method, false, Route::Unload { model }),
+            ["models", model, action @ ("load" | "unload")] if !model.is_empty() => match (decode(model), action) {
+                (Some(model), "load") => post(method, false, Route::Load { model }),
+                (Some(model), _) => post(method, false, Route::Unload { model }),
+                (None, _) => Route::Undecodable,
+            },
             [_, "models", _, "load" | "unload"] => post(method, false, Route::NamedRepository),
             _ => Route::Unknown,
         }
@@ -313,6 +332,11 @@ fn unknown_group(path: &str) -> Option<Group> {
     })
 }
 
+/// The name that a segment of a path spells, if it is UTF-8.
+fn decode(segment: &str) -> Option<Cow<'_, str>> {
+    percent_decode_str(segment).decode_utf8().ok()
+}
+
 fn is_number(version: &str) -> bool {
     !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -332,13 +356,14 @@ fn setting<'a>(method: &Method, read: Route<'a>, change: Route<'a>) -> Route<'a>
 
 /// Shared memory: the last segment names the action, those before it the region.
 fn region<'a>(method: &Method, rest: &'a str, cuda: bool) -> Route<'a> {
-    let (name, action) = match rest.rsplit_once('/') {
+    let (segment, action) = match rest.rsplit_once('/') {
         None => ("", rest),
         Some((named, action)) => match named.strip_prefix("region/") {
             Some(name) if !name.is_empty() && !name.contains('/') => (name, action),
             _ => return Route::Unknown,
         },
     };
+    let Some(name) = decode(segment) else { return Route::Undecodable };
     let route = |action| Route::Region(Region { cuda, name, action });
     match action {
         "status" => get(method, false, route(RegionAction::Status)),
@@ -358,11 +383,11 @@ mod tests {
 
     #[test]
     fn a_path_names_model_and_version() {
-        assert_eq!(get_route("/v2/models/m"), Route::ModelMetadata { model: "m", version: "" });
-        assert_eq!(get_route("/v2/models/m/versions/3"), Route::ModelMetadata { model: "m", version: "3" });
-        assert_eq!(get_route("/v2/models/m/versions/3/ready"), Route::ModelReady { model: "m", version: "3" });
+        assert_eq!(get_route("/v2/models/m"), Route::ModelMetadata { model: "m".into(), version: "" });
+        assert_eq!(get_route("/v2/models/m/versions/3"), Route::ModelMetadata { model: "m".into(), version: "3" });
+        assert_eq!(get_route("/v2/models/m/versions/3/ready"), Route::ModelReady { model: "m".into(), version: "3" });
         let infer = Route::of(&Method::POST, "/v2/models/m/versions/12/infer");
-        assert_eq!(infer, Route::Infer { model: "m", version: "12" });
+        assert_eq!(infer, Route::Infer { model: "m".into(), version: "12" });
     }
 
     #[test]
@@ -389,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_region_is_named_or_all_are_meant() {
-        let region = |cuda, name, action| Route::Region(Region { cuda, name, action });
+        let region = |cuda, name, action| Route::Region(Region { cuda, name: Cow::Borrowed(name), action });
         assert_eq!(get_route("/v2/systemsharedmemory/status"), region(false, "", RegionAction::Status));
         assert_eq!(get_route("/v2/cudasharedmemory/region/x/status"), region(true, "x", RegionAction::Status));
         let post = |path| Route::of(&Method::POST, path);
@@ -410,7 +435,7 @@ mod tests {
     #[test]
     fn responses_are_generated_one_by_one_or_as_events() {
         let path = "/v2/models/m/versions/2/generate";
-        let generate = |events| Route::Generate { model: "m", version: "2", events };
+        let generate = |events| Route::Generate { model: "m".into(), version: "2", events };
         assert_eq!(Route::of(&Method::POST, path), generate(false));
         assert_eq!(Route::of(&Method::POST, &format!("{path}_stream")), generate(true));
         assert_eq!(get_route(path), Route::WrongMethod { plain: false });
@@ -420,8 +445,8 @@ mod tests {
     fn settings_are_read_with_get_and_changed_with_post() {
         assert_eq!(get_route("/v2/logging"), Route::LogSettings);
         assert_eq!(Route::of(&Method::POST, "/v2/logging"), Route::ChangeLog);
-        assert_eq!(get_route("/v2/models/m/trace/setting"), Route::TraceSettings { model: "m" });
-        assert_eq!(Route::of(&Method::POST, "/v2/trace/setting"), Route::ChangeTracing { model: "" });
+        assert_eq!(get_route("/v2/models/m/trace/setting"), Route::TraceSettings { model: "m".into() });
+        assert_eq!(Route::of(&Method::POST, "/v2/trace/setting"), Route::ChangeTracing { model: "".into() });
         assert_eq!(get_route("/v2/models/m/versions/1/trace/setting"), Route::Unknown);
         for path in ["/v2/logging", "/v2/trace/setting", "/v2/models/m/trace/setting"] {
             assert_eq!(Route::of(&Method::PUT, path), Route::WrongMethod { plain: false }, "{path}");
@@ -430,22 +455,22 @@ mod tests {
 
     #[test]
     fn a_model_or_one_version_of_it_is_explained() {
-        assert_eq!(get_route("/v2/models/m/explain"), Route::Explain { model: "m", version: "" });
-        assert_eq!(get_route("/v2/models/m/versions/2/explain"), Route::Explain { model: "m", version: "2" });
+        assert_eq!(get_route("/v2/models/m/explain"), Route::Explain { model: "m".into(), version: "" });
+        assert_eq!(get_route("/v2/models/m/versions/2/explain"), Route::Explain { model: "m".into(), version: "2" });
         assert_eq!(Route::of(&Method::POST, "/v2/models/m/explain"), Route::WrongMethod { plain: false });
     }
 
     #[test]
     fn the_state_of_a_sequence_has_its_routes() {
         let path = "/v2/models/m/versions/2/sequences/7/state";
-        assert_eq!(get_route(path), Route::SequenceState { model: "m", version: "2", id: "7" });
+        assert_eq!(get_route(path), Route::SequenceState { model: "m".into(), version: "2", id: "7" });
         let put = |path| Route::of(&Method::PUT, path);
-        assert_eq!(put(path), Route::RestoreSequence { model: "m", version: "2", id: "7" });
+        assert_eq!(put(path), Route::RestoreSequence { model: "m".into(), version: "2", id: "7" });
         assert_eq!(
             put("/v2/models/m/sequences/a%20b/state"),
-            Route::RestoreSequence { model: "m", version: "", id: "a%20b" }
+            Route::RestoreSequence { model: "m".into(), version: "", id: "a%20b" }
         );
-        assert_eq!(Route::of(&Method::DELETE, path), Route::EndSequence { model: "m", version: "2", id: "7" });
+        assert_eq!(Route::of(&Method::DELETE, path), Route::EndSequence { model: "m".into(), version: "2", id: "7" });
         assert_eq!(Route::of(&Method::POST, path), Route::WrongMethod { plain: false });
         for path in ["sequences", "sequences/7", "sequences//state", "sequences/7/state/"] {
             assert_eq!(get_route(&format!("/v2/models/m/{path}")), Route::Unknown, "{path}");
@@ -514,8 +539,8 @@ mod tests {
     #[test]
     fn one_segment_that_is_nothing_else_may_be_an_endpoint() {
         for method in [Method::POST, Method::GET, Method::OPTIONS] {
-            assert_eq!(Route::of(&method, "/greet"), Route::Endpoint { model: "greet" });
-            assert_eq!(Route::of(&method, "/v2x"), Route::Endpoint { model: "v2x" });
+            assert_eq!(Route::of(&method, "/greet"), Route::Endpoint { model: "greet".into() });
+            assert_eq!(Route::of(&method, "/v2x"), Route::Endpoint { model: "v2x".into() });
             assert_eq!(Route::of(&method, "/docs"), Route::WrittenPage { path: "/docs" });
         }
         for path in ["/v1", "/metrics", "/greet/", "/greet/1", "//", "greet", "*", "/v2/greet"] {
@@ -532,6 +557,42 @@ mod tests {
 
     #[test]
     fn statistics_of_all_models_hide_a_model_of_that_name() {
-        assert_eq!(get_route("/v2/models/stats"), Route::Statistics { model: "", version: "" });
+        assert_eq!(get_route("/v2/models/stats"), Route::Statistics { model: "".into(), version: "" });
+    }
+
+    #[test]
+    fn names_in_a_path_are_percent_decoded() {
+        let [model, infer] = ["a b/ä", "/v2/models/a%20b%2F%C3%A4/versions/2/infer"];
+        assert_eq!(Route::of(&Method::POST, infer), Route::Infer { model: model.into(), version: "2" });
+        let load = Route::of(&Method::POST, "/v2/repository/models/a%20b%2F%C3%A4/load");
+        assert_eq!(load, Route::Load { model: model.into() });
+        assert_eq!(get_route("/a%20b"), Route::Endpoint { model: "a b".into() });
+        let region = |name| Route::Region(Region { cuda: false, name, action: RegionAction::Status });
+        let path = |name: &str| format!("/v2/systemsharedmemory/region/{name}/status");
+        assert_eq!(get_route(&path("a%2Fb%2520+")), region("a/b%20+".into()));
+        // A percent sign that escapes nothing stands for itself.
+        assert_eq!(get_route(&path("100%")), region("100%".into()));
+    }
+
+    #[test]
+    fn what_is_decoded_is_a_name_and_nothing_else() {
+        assert_eq!(get_route("/v2/models/stat%73"), Route::ModelMetadata { model: "stats".into(), version: "" });
+        for path in ["/v2/models/m/versions/%31", "/v2/models/m/re%61dy", "/v2%2Fmodels%2Fm", "/v%32", "/d%6Fcs"] {
+            assert_eq!(get_route(path), Route::Unknown, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_utf8_is_refused_in_the_group_of_its_route() {
+        let paths = [
+            ("/v2/models/%FF/infer", Group::Inference),
+            ("/v2/models/%FF/versions/1", Group::Metadata),
+            ("/v2/repository/models/%C3/load", Group::ModelRepository),
+            ("/v2/cudasharedmemory/region/%FF/status", Group::SharedMemory),
+        ];
+        for (path, group) in paths {
+            assert_eq!(Route::of(&Method::POST, path), Route::Undecodable, "{path}");
+            assert_eq!(Route::Undecodable.group(path), Some(group), "{path}");
+        }
     }
 }

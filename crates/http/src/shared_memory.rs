@@ -47,11 +47,11 @@ pub async fn register_cuda(service: &Service, name: &str, body: RequestBody) -> 
 pub async fn region(service: &Service, region: Region<'_>) -> Response<ResponseBody> {
     let Region { cuda, name, action } = region;
     match (cuda, action) {
-        (false, RegionAction::Status) => documents(service.region_status(name)),
-        (true, RegionAction::Status) => documents(service.cuda_region_status(name)),
+        (false, RegionAction::Status) => documents(service.region_status(&name)),
+        (true, RegionAction::Status) => documents(service.cuda_region_status(&name)),
         (_, RegionAction::Register) => response::not_found(),
-        (false, RegionAction::Unregister) => response::empty_or(service.unregister_region(name)),
-        (true, RegionAction::Unregister) => response::empty_or(service.unregister_cuda_region(name).await),
+        (false, RegionAction::Unregister) => response::empty_or(service.unregister_region(&name)),
+        (true, RegionAction::Unregister) => response::empty_or(service.unregister_cuda_region(&name).await),
     }
 }
 

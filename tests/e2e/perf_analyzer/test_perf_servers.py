@@ -62,6 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ite
     (folder / "models" / "both" / "config.pbtxt").write_text(ENSEMBLE)
     add_model(folder / "models", "cached", identity(), config="response_cache { enable: true }\n")
     add_python_model(folder / "models", "words", signature="X: BYTES[2] -> Y: BYTES[2]")
+    add_python_model(folder / "models", "a%20b c", signature="X: FP32[2] -> Y: FP32[2]")
     add_python_model(folder / "models", "later", FAILS_LATER)
     add_python_model(folder / "models", "sleeps", SLEEPS)
     (folder / "app.py").write_text(APP)
@@ -86,6 +87,13 @@ def test_as_many_requests_are_sent_as_are_wanted(server: ServerProcess, wire: st
     assert "    Request count: 50\n" in done.out
     assert "    Inference count: 150\n" in done.out
     assert executed(server, "mlp") - before == 57
+
+
+@pytest.mark.parametrize("words", [(), ("--input-tensor-format", "json", "--output-tensor-format", "json")])
+def test_a_model_is_measured_whatever_its_name(server: ServerProcess, words: tuple[str, ...]) -> None:
+    done = measure(server, "a%20b c", "--request-count", "5", *words)
+    assert (done.code, done.err) == (0, "")
+    assert "    Request count: 5\n" in done.out
 
 
 def test_an_ensemble_shows_its_models_and_their_tables(server: ServerProcess, tmp_path: Path) -> None:

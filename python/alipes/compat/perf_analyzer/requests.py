@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from alipes._core import LoadTestRequests
 from alipes.client import Tls
@@ -103,7 +104,7 @@ def _gets_json(target: Target, data: SentData) -> bool:
 
 def _path(target: Target) -> str:
     version = f"/versions/{target.version}" if target.version else ""
-    return f"/v2/models/{target.model}{version}/infer"
+    return f"/v2/models/{quote(target.model, safe='')}{version}/infer"
 
 
 def _document(model: Model, data: SentData, step: Step) -> bytes:
