@@ -13,7 +13,7 @@ use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{decode_request, parsed_bytes, read_bytes};
 use alipes_protocol::limits::{GRPC_WEIGHED_BYTES, MOVED_AT_ONCE_BYTES, READ_AT_ONCE_BYTES};
 use alipes_protocol::{Code, InferError, InferRequest, TritonRelease};
-use alipes_request::budget::{Budget, Charge};
+use alipes_request::budget::{Budget, Charge, GrowingCharge};
 use alipes_service::Service;
 use alipes_service::offload::offload;
 use alipes_shared_memory::{Finder, Held, Regions};
@@ -148,10 +148,13 @@ impl Parsed {
         if let Some(decoded) = self.decoded {
             return decoded;
         }
-        let mut finder = Finder::new(regions);
+        let growing = GrowingCharge::new(self.charge, budget);
+        let room = |bytes| growing.copy(bytes);
+        let mut finder = Finder::new(regions, &room);
         let mut request = decode_request(self.request, release, &mut finder)?;
-        self.charge.ride(budget, &mut request, &finder.held)?;
-        Ok((request, finder.held))
+        let held = finder.held;
+        growing.read().ride(budget, &mut request, &held)?;
+        Ok((request, held))
     }
 }
 

@@ -80,9 +80,9 @@ async fn read(
     let (text, charge) = body::read_text(body, max_input_bytes as u64, &service.budget).await?;
     let is_long = text.len() > limits::READ_AT_ONCE_BYTES;
     let read = {
-        let (model, name) = (Arc::clone(&model), name.to_owned());
-        let growing = GrowingCharge::new(charge, &service.budget);
+        let (model, name, budget) = (Arc::clone(&model), name.to_owned(), Arc::clone(&service.budget));
         move || {
+            let growing = GrowingCharge::new(charge, &budget);
             let memory = |bytes| growing.take(bytes);
             let memory = is_long.then_some(&memory as &Memory<'_>);
             let options = DecodeOptions { max_input_bytes, memory, release };

@@ -193,15 +193,18 @@ async fn read_request(
 ) -> Result<(InferRequest, Held, Charge), InferError> {
     let (max_input_bytes, release) = (service.config.http_max_input_bytes, service.config.triton_release);
     if is_read_at_once(&body, header_length, &service.regions) {
-        let mut finder = Finder::new(&service.regions);
+        let growing = GrowingCharge::new(charge, &service.budget);
+        let room = |bytes| growing.copy(bytes);
+        let mut finder = Finder::new(&service.regions, &room);
         let options = DecodeOptions { max_input_bytes, memory: None, release };
         let request = decode(body, header_length, model, options, &mut finder)?;
-        return Ok((request, finder.held, charge));
+        return Ok((request, finder.held, growing.read()));
     }
     let (model, regions, budget) = (model.to_owned(), Arc::clone(&service.regions), Arc::clone(&service.budget));
     let read = Box::pin(offload(move || {
-        let mut finder = Finder::new(&regions);
         let growing = GrowingCharge::new(charge, &budget);
+        let room = |bytes| growing.copy(bytes);
+        let mut finder = Finder::new(&regions, &room);
         let options = DecodeOptions { max_input_bytes, memory: Some(&|bytes| growing.take(bytes)), release };
         let request = decode(body, header_length, &model, options, &mut finder)?;
         Ok((request, finder.held, growing.read()))

@@ -7,7 +7,7 @@
 //! overrun, further answers and all requests are refused, the smallest included, since nobody knows how much comes of
 //! them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -145,8 +145,8 @@ impl Charge {
 
     /// Hands the charge of a body to the request that it has become: it ends with the request's largest tensor.
     ///
-    /// Numbers that came as text may take more now, and are charged for it; what lies in its caller's regions takes
-    /// none of the server's memory, but for what was copied from GPUs.
+    /// Numbers that came as text may take more now, and are charged for it; inputs that stay in their caller's regions
+    /// take none of the server's memory.
     ///
     /// # Errors
     ///
@@ -155,8 +155,7 @@ impl Charge {
         if budget.is_overrun() {
             return Err(budget.exhausted("a request", bytes_of(&request.inputs) as u64));
         }
-        let bytes = if held.is_empty() { bytes_of(&request.inputs) } else { held.device_bytes() };
-        self.grow(budget, bytes)?;
+        self.grow(budget, bytes_of(&request.inputs).saturating_sub(held.lent_bytes()))?;
         self.ride_on(&mut request.inputs);
         Ok(())
     }
@@ -179,33 +178,60 @@ impl Charge {
     }
 }
 
-/// The charge of a text while it is read: besides the text it counts what the text becomes.
-pub struct GrowingCharge {
+/// The charge of a body while it is read: besides the body it counts what a text in it becomes, and what is copied from
+/// regions that it names.
+pub struct GrowingCharge<'a> {
     charge: RefCell<Charge>,
-    budget: Arc<Budget>,
-    text_bytes: u64,
+    budget: &'a Arc<Budget>,
+    body_bytes: usize,
+    /// What the text has become so far.
+    read_bytes: Cell<usize>,
+    copied_bytes: Cell<usize>,
 }
 
-impl GrowingCharge {
-    /// The charge of a text that was received.
-    pub fn new(charge: Charge, budget: &Arc<Budget>) -> GrowingCharge {
-        GrowingCharge { text_bytes: charge.bytes, charge: RefCell::new(charge), budget: Arc::clone(budget) }
+impl<'a> GrowingCharge<'a> {
+    /// The charge of a body that was received.
+    pub fn new(charge: Charge, budget: &'a Arc<Budget>) -> GrowingCharge<'a> {
+        let body_bytes = charge.bytes as usize;
+        GrowingCharge {
+            charge: RefCell::new(charge),
+            budget,
+            body_bytes,
+            read_bytes: Cell::new(0),
+            copied_bytes: Cell::new(0),
+        }
     }
 
-    /// Takes as much as the text and so many bytes need together.
+    /// Takes as much as is needed once the text has become so many bytes.
     ///
     /// # Errors
     ///
     /// `Overloaded` where it cannot be had.
     pub fn take(&self, bytes: usize) -> Result<(), InferError> {
-        self.charge.borrow_mut().grow(&self.budget, self.text_bytes as usize + bytes)
+        self.read_bytes.set(bytes);
+        self.grow()
     }
 
-    /// The charge once the text has been read and is let go of.
+    /// Takes as much as so many further bytes need that are copied from a region.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where it cannot be had.
+    pub fn copy(&self, bytes: usize) -> Result<(), InferError> {
+        self.copied_bytes.set(self.copied_bytes.get() + bytes);
+        self.grow()
+    }
+
+    /// The charge once the body has been read and its text is let go of.
     pub fn read(self) -> Charge {
         let mut charge = self.charge.into_inner();
-        charge.shrink(self.text_bytes);
+        charge.shrink((self.body_bytes + self.copied_bytes.get()) as u64);
         charge
+    }
+
+    fn grow(&self) -> Result<(), InferError> {
+        let bytes = self.body_bytes + self.read_bytes.get() + self.copied_bytes.get();
+        self.charge.borrow_mut().grow(self.budget, bytes)
     }
 }
 
@@ -363,6 +389,24 @@ mod tests {
         assert_eq!(budget.used(), 80_000);
         let refused = Charge::default().ride(&budget, &mut request(20_001), &Held::default()).unwrap_err();
         assert_eq!((refused.code, budget.used()), (Code::Overloaded, 80_000));
+    }
+
+    #[test]
+    fn copies_from_regions_are_charged_beside_the_body_and_once() {
+        let budget = Budget::new(100_000);
+        let growing = GrowingCharge::new(grown(&budget, 20_000).unwrap(), &budget);
+        growing.copy(30_000).unwrap();
+        growing.copy(10_000).unwrap();
+        assert_eq!((growing.copy(40_001).unwrap_err().code, budget.used()), (Code::Overloaded, 60_000));
+        drop(growing);
+        let growing = GrowingCharge::new(Charge::default(), &budget);
+        growing.copy(30_000).unwrap();
+        let inputs = vec![tensor("a", 30_000)];
+        let mut request = InferRequest { inputs, ..InferRequest::default() };
+        growing.read().ride(&budget, &mut request, &Held::default()).unwrap();
+        assert_eq!(budget.used(), 30_000);
+        drop(request);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]

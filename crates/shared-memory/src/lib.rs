@@ -29,4 +29,4 @@ mod tests;
 pub use alipes_cuda::HANDLE_BYTES;
 pub use region::{Location, MemoryKind, RegionStatus};
 pub use regions::Regions;
-pub use request::{Finder, Held};
+pub use request::{Finder, Held, Room};

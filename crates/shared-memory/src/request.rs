@@ -10,9 +10,13 @@ use compact_str::CompactString;
 
 use crate::regions::{Lease, Regions};
 
+/// Makes room for so many bytes that are about to be copied from a region, or refuses.
+pub type Room<'a> = dyn Fn(usize) -> Result<(), InferError> + 'a;
+
 /// Resolves the regions that a request names, while it is decoded.
 pub struct Finder<'a> {
     regions: &'a Arc<Regions>,
+    room: &'a Room<'a>,
     /// The leases and output places so far.
     pub held: Held,
 }
@@ -22,6 +26,8 @@ pub struct Finder<'a> {
 pub struct Held {
     leases: Vec<Lease>,
     outputs: Vec<Place>,
+    /// Bytes of inputs that stay where they are.
+    lent_bytes: usize,
     /// Bytes of inputs that were copied from GPUs.
     device_bytes: usize,
 }
@@ -53,9 +59,9 @@ impl AsRef<[u8]> for Lent {
 }
 
 impl<'a> Finder<'a> {
-    /// A finder in these regions.
-    pub fn new(regions: &'a Arc<Regions>) -> Finder<'a> {
-        Finder { regions, held: Held::default() }
+    /// A finder in these regions, which asks for room before it copies.
+    pub fn new(regions: &'a Arc<Regions>, room: &'a Room<'a>) -> Finder<'a> {
+        Finder { regions, room, held: Held::default() }
     }
 
     /// The lease, offset and length of the slice that a request names.
@@ -81,8 +87,10 @@ impl Places for Finder<'_> {
         self.held.leases.push(lease.clone());
         let is_lent = is_quantity(datatype) || !has_size_of(shape, datatype, len);
         if is_lent && !lease.region.memory.is_on_device() {
+            self.held.lent_bytes += len;
             return Ok(Bytes::from_owner(Lent { lease, offset, len }));
         }
+        (self.room)(len)?;
         let copy = lease.region.memory.copy(&slice.name, offset, len)?;
         if lease.region.memory.is_lost() { Err(lost(&slice.name)) } else { Ok(copy) }
     }
@@ -100,9 +108,9 @@ impl Held {
         self.leases.is_empty() && self.outputs.is_empty()
     }
 
-    /// Bytes of inputs that lay on GPUs: unlike others of its caller's regions they take memory of the server.
-    pub fn device_bytes(&self) -> usize {
-        self.device_bytes
+    /// Bytes of inputs that stay in the regions of their caller, so that they take no memory of the server.
+    pub fn lent_bytes(&self) -> usize {
+        self.lent_bytes
     }
 
     /// Whether writing the outputs may take long, whatever their size, because they go to a GPU.

@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,6 +64,11 @@ fn registered() -> (Arc<Regions>, Object) {
     (regions, object)
 }
 
+/// A finder that has room for any copy.
+fn find_in(regions: &Arc<Regions>) -> Finder<'_> {
+    Finder::new(regions, &|_| Ok(()))
+}
+
 fn slice(offset: usize, byte_size: usize) -> RegionSlice<'static> {
     RegionSlice { name: "r".into(), offset: offset as u64, byte_size: byte_size as u64 }
 }
@@ -79,7 +85,7 @@ fn message<T>(outcome: Result<T, InferError>) -> String {
 #[test]
 fn floats_are_lent_and_other_datatypes_are_copied() {
     let (regions, object) = registered();
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     let lent = finder.input(slice(16, 8), FLOATS, &[1, 2]).unwrap();
     assert_eq!(lent[..], object.read(16, 8));
     object.write(16, &[9; 8]);
@@ -96,10 +102,26 @@ fn floats_are_lent_and_other_datatypes_are_copied() {
 }
 
 #[test]
+fn room_is_made_for_what_is_copied_and_for_nothing_else() {
+    let (regions, _object) = registered();
+    let asked = RefCell::new(Vec::new());
+    let room = |bytes| {
+        asked.borrow_mut().push(bytes);
+        if bytes < 32 { Ok(()) } else { Err(InferError::new(Code::Overloaded, "no room")) }
+    };
+    let mut finder = Finder::new(&regions, &room);
+    finder.input(slice(0, 8), FLOATS, &[2]).unwrap();
+    finder.input(slice(0, 24), Datatype::Int64, &[3]).unwrap();
+    let refused = finder.input(slice(0, 32), Datatype::Bytes, &[1]);
+    assert_eq!(message(refused), "no room");
+    assert_eq!((&asked.borrow()[..], finder.held.lent_bytes()), (&[24, 32][..], 8));
+}
+
+#[test]
 fn an_output_is_written_to_its_place_and_nowhere_else() {
     let (regions, object) = registered();
     let before = object.read(0, 64);
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     finder.output(slice(10, 6), "Y").unwrap();
     let mut outputs = [output(&[1, 2, 3])];
     finder.held.settle(&mut outputs).unwrap();
@@ -115,7 +137,7 @@ fn an_output_is_written_to_its_place_and_nowhere_else() {
 fn a_part_outside_of_its_region_is_refused() {
     let (regions, _object) = registered();
     let end = 2 * page();
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     let mut refused = |offset: u64, byte_size: u64| {
         let slice = RegionSlice { name: "r".into(), offset, byte_size };
         message(finder.input(slice, FLOATS, &[1]))
@@ -133,7 +155,7 @@ fn a_part_outside_of_its_region_is_refused() {
 #[test]
 fn a_cut_region_reads_as_zeroes_and_fails_its_request() {
     let (regions, object) = registered();
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     let lent = finder.input(slice(0, 2 * page()), FLOATS, &[page() as i64 / 2]).unwrap();
     object.cut(page());
     assert_eq!(lent[page() - 1], (page() - 1) as u8);
@@ -148,7 +170,7 @@ fn a_cut_region_reads_as_zeroes_and_fails_its_request() {
 #[test]
 fn a_cut_region_takes_no_output_and_leaves_the_object_alone() {
     let (regions, object) = registered();
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     finder.output(slice(page() + 8, 4), "Y").unwrap();
     object.cut(page());
     let before = object.read(0, page());
@@ -160,7 +182,7 @@ fn a_cut_region_takes_no_output_and_leaves_the_object_alone() {
 fn a_copy_of_a_cut_region_is_refused_at_once() {
     let (regions, object) = registered();
     object.cut(0);
-    let refused = Finder::new(&regions).input(slice(0, 8), Datatype::Int64, &[1]);
+    let refused = find_in(&regions).input(slice(0, 8), Datatype::Int64, &[1]);
     assert!(message(refused).contains("has lost its memory"));
 }
 
@@ -170,7 +192,7 @@ fn other_regions_notice_nothing_and_a_new_registration_makes_up_for_it() {
     let other = Object::new(&[5; 100]);
     regions.register("other", &other.key, 0, 100).unwrap();
     object.cut(0);
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     let _ = finder.input(slice(0, 8), Datatype::Int64, &[1]);
     let intact = RegionSlice { name: "other".into(), offset: 0, byte_size: 100 };
     assert_eq!(finder.input(intact, FLOATS, &[25]).unwrap()[..], [5; 100]);
@@ -179,13 +201,13 @@ fn other_regions_notice_nothing_and_a_new_registration_makes_up_for_it() {
     object.cut(page());
     object.write(0, &[3; 8]);
     regions.register("r", &object.key, 0, 8).unwrap();
-    assert_eq!(Finder::new(&regions).input(slice(0, 8), FLOATS, &[2]).unwrap()[..], [3; 8]);
+    assert_eq!(find_in(&regions).input(slice(0, 8), FLOATS, &[2]).unwrap()[..], [3; 8]);
 }
 
 #[test]
 fn many_threads_survive_a_region_that_is_cut_while_they_read_it() {
     let (regions, object) = registered();
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     let lent = finder.input(slice(0, 2 * page()), FLOATS, &[page() as i64 / 2]).unwrap();
     let begun = std::sync::Barrier::new(5);
     std::thread::scope(|scope| {
@@ -204,13 +226,13 @@ fn many_threads_survive_a_region_that_is_cut_while_they_read_it() {
 #[test]
 fn a_region_in_use_stays_until_nobody_uses_it() {
     let (regions, object) = registered();
-    let mut first = Finder::new(&regions);
+    let mut first = find_in(&regions);
     let lent = first.input(slice(0, 8), FLOATS, &[2]).unwrap();
     regions.unregister("r", MemoryKind::System);
     assert_eq!(regions.status("r", MemoryKind::System).unwrap().len(), 1);
     assert!(message(regions.register("r", &object.key, 0, 8)).contains("already in manager"));
     // Later requests keep it as well.
-    let mut second = Finder::new(&regions);
+    let mut second = find_in(&regions);
     second.output(slice(0, 8), "Y").unwrap();
     drop((first, lent));
     assert_eq!(regions.status("", MemoryKind::System).unwrap().len(), 1);
@@ -222,7 +244,7 @@ fn a_region_in_use_stays_until_nobody_uses_it() {
 #[test]
 fn memory_that_was_lent_stays_after_its_region_has_gone() {
     let (regions, object) = registered();
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     let lent = finder.input(slice(16, 8), FLOATS, &[2]).unwrap();
     let expected = object.read(16, 8);
     drop(finder);
@@ -289,7 +311,7 @@ fn a_sparse_object_is_no_way_to_make_the_server_set_memory_aside() {
     let object = Object::new(&[]);
     object.cut(8 << 30);
     regions.register("r", &object.key, 0, 8 << 30).unwrap();
-    let mut finder = Finder::new(&regions);
+    let mut finder = find_in(&regions);
     assert!(message(finder.input(slice(0, 8 << 30), Datatype::Bytes, &[1])).contains("at most 2147483647"));
     // Of another size than its shape says: it is refused by the model, before anybody copies it.
     assert_eq!(finder.input(slice(0, 1 << 30), Datatype::Int64, &[1]).unwrap().len(), 1 << 30);
@@ -339,19 +361,19 @@ mod gpus {
     #[test]
     fn inputs_of_every_datatype_are_copies() {
         let (regions, memory) = on_gpu();
-        let mut finder = Finder::new(&regions);
+        let mut finder = find_in(&regions);
         let inputs: Vec<Bytes> = [(FLOATS, 2), (Datatype::Int64, 1), (Datatype::Bytes, 1), (FLOATS, 5)]
             .map(|(datatype, count)| finder.input(slice(16, 8), datatype, &[count]).unwrap())
             .into();
         memory.write(&[9; 64]);
         assert!(inputs.iter().all(|input| input[..] == [16, 17, 18, 19, 20, 21, 22, 23]));
-        assert_eq!((finder.held.device_bytes(), finder.held.may_wait()), (32, false));
+        assert_eq!((finder.held.lent_bytes(), finder.held.may_wait()), (0, false));
     }
 
     #[test]
     fn an_output_is_written_to_its_place_on_the_gpu() {
         let (regions, memory) = on_gpu();
-        let mut finder = Finder::new(&regions);
+        let mut finder = find_in(&regions);
         finder.output(slice(10, 6), "Y").unwrap();
         assert!(finder.held.may_wait());
         let mut outputs = [output(&[1, 2, 3])];
@@ -365,7 +387,7 @@ mod gpus {
     #[test]
     fn a_gpu_that_fails_costs_the_request_alone() {
         let (regions, memory) = on_gpu();
-        let mut finder = Finder::new(&regions);
+        let mut finder = find_in(&regions);
         finder.output(slice(0, 8), "Y").unwrap();
         memory.set_broken(true);
         let read = finder.input(slice(0, 8), FLOATS, &[2]);
@@ -380,7 +402,7 @@ mod gpus {
     #[test]
     fn a_region_in_use_is_closed_after_its_last_request() {
         let (regions, memory) = on_gpu();
-        let mut finder = Finder::new(&regions);
+        let mut finder = find_in(&regions);
         finder.output(slice(0, 8), "Y").unwrap();
         assert_eq!(regions.unregister("r", MemoryKind::Cuda), ["r"]);
         assert_eq!(regions.status("r", MemoryKind::Cuda).unwrap().len(), 1);
@@ -457,7 +479,7 @@ mod gpus {
         let regions = Arc::new(Regions::new(1));
         let memory = StubMemory::new(1, &[0; 64]);
         register(&regions, "r", &memory, 64).unwrap();
-        let mut finder = Finder::new(&regions);
+        let mut finder = find_in(&regions);
         assert!(finder.held.count_device_bytes(&slice(0, 1), REGION_MAX_TENSOR_BYTES - 8).is_ok());
         assert!(finder.input(slice(0, 8), FLOATS, &[2]).is_ok());
         let refused = finder.input(slice(0, 8), FLOATS, &[2]).unwrap_err();
