@@ -131,7 +131,9 @@ def _gpus_for(config: ModelConfig, make_backend: Callable[[Draft], Backend], mac
     if isinstance(make_backend, type) and issubclass(make_backend, Backend):
         use = make_backend.gpu_use()
     names_one = any(group.kind == group.KIND_GPU or group.gpus for group in config.instance_group)
-    return usable_gpus(machine() if names_one or use is GpuUse.PREFERRED else (), use)
+    # Listing them loads the driver of the GPUs.
+    lists = use is GpuUse.PREFERRED or (names_one and use is not GpuUse.NEVER)
+    return usable_gpus(machine() if lists else (), use)
 
 
 def _settle_instances(config: ModelConfig, options: ServerOptions, gpus: Gpus) -> list[str]:

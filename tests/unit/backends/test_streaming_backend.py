@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from alipes.backends.base import Draft
-from alipes.backends.prepare import LoadPlan, prepare_version
+from alipes.backends.prepare import LoadPlan, Machine, prepare_version
 from alipes.backends.registry import backend_of
+from alipes.config.gpus import Gpu
 from alipes.config.load import parse_flags
 from alipes.config.poll import poll_model
 from alipes.errors import ConfigError
@@ -36,13 +37,13 @@ def parameters(**values: int | str) -> str:
 def prepare(tmp_path: Path) -> Prepare:
     """Prepares a model of these lines of configuration."""
 
-    def prepare(*lines: str, flags: tuple[str, ...] = ()) -> LoadPlan:
+    def prepare(*lines: str, flags: tuple[str, ...] = (), machine: Machine = tuple) -> LoadPlan:
         folder = tmp_path / "m"
         (folder / "1").mkdir(parents=True, exist_ok=True)
         (folder / "config.pbtxt").write_text("\n".join(lines))
         options = parse_flags([str(tmp_path), *flags], {})
         config = poll_model(folder, "m", options)
-        return prepare_version(Draft(config, folder, 1, options), backend_of=backend_of)
+        return prepare_version(Draft(config, folder, 1, options), backend_of=backend_of, machine=machine)
 
     return prepare
 
@@ -50,6 +51,18 @@ def prepare(tmp_path: Path) -> Prepare:
 def engine(plan: LoadPlan) -> dict[str, Any]:
     made: dict[str, Any] = plan.spec["engine"]
     return made
+
+
+def test_a_backend_of_the_cpu_alone_asks_for_no_gpus(prepare: Prepare) -> None:
+    def machine() -> tuple[Gpu, ...]:
+        raise AssertionError("the driver of the GPUs was loaded")
+
+    group = "instance_group { name: 'g' kind: KIND_GPU gpus: 0 }"
+    plan = prepare(SNAPSHOTTER, UPDATE, WINDOWS, group, machine=machine)
+    assert plan.notices == ("instance group g of model m asks for a GPU and runs on the CPU",)
+    expected = "instance group g of model m has kind KIND_GPU but its backend computes on the CPU alone"
+    with pytest.raises(ConfigError, match=expected):
+        prepare(SNAPSHOTTER, UPDATE, WINDOWS, group, machine=machine, flags=("--gpu-fallback=refuse",))
 
 
 def test_the_tensors_of_a_snapshotter_say_all(prepare: Prepare) -> None:
