@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from alipes.cli.connection import with_scheme
@@ -12,7 +13,7 @@ from alipes.cli.failures import UsageFailed
 if TYPE_CHECKING:
     from alipes.client import Tls
 
-__all__ = ["Entry", "Shapes", "read_entry", "shapes_of"]
+__all__ = ["Entry", "Shapes", "data_of", "read_entry", "shapes_of"]
 
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
@@ -61,6 +62,27 @@ def read_entry(word: str) -> Entry:
     return Entry(f"{versioned}{at}{address}", model, version, weight, address)
 
 
+def data_of(entries: Sequence[Entry], words: Sequence[str]) -> list[Path | None]:
+    """The file of arrays of each entry, from `NAME=FILE`: NAME is the entry, or its model; `None` where it has none.
+
+    Raises:
+        UsageFailed: If a word is none, names no entry, or names what another does.
+    """
+    files: dict[str, Path] = {}
+    known = {name for entry in entries for name in (entry.name, entry.model)}
+    for word in words:
+        name, _, file = word.partition("=")
+        if not (name and file):
+            raise UsageFailed(f"with --mix write --data MODEL=FILE such as {entries[0].model}=inputs.npz, not {word!r}")
+        if name not in known:
+            listed = " and ".join(entry.name for entry in entries)
+            raise UsageFailed(f"write --data MODEL=FILE: --data names {name!r}, but --mix has {listed}")
+        if name in files:
+            raise UsageFailed(f"give --data {name} once: it names '{files[name]}' and '{file}'")
+        files[name] = Path(file)
+    return [files.get(entry.name, files.get(entry.model)) for entry in entries]
+
+
 def shapes_of(
     entries: Sequence[Entry],
     shapes: Sequence[tuple[str, tuple[int, ...]]],
@@ -85,7 +107,8 @@ def shapes_of(
         chosen.append({own[name]: sizes for name, sizes in fitting})
     if unknown:
         raise UsageFailed(
-            f"no model of --mix has an input {min(unknown)!r}: write --shape INPUT:D,D or MODEL/INPUT:D,D"
+            f"no model of --mix has an input {min(unknown)!r} without --data: "
+            "write --shape INPUT:D,D or MODEL/INPUT:D,D"
         )
     return chosen
 

@@ -16,7 +16,7 @@ __all__ = [
     "Compare",
     "ContentType",
     "Count",
-    "DataFile",
+    "DataFiles",
     "ErrorBudget",
     "Even",
     "InFlight",
@@ -90,8 +90,14 @@ Shape = Annotated[
     list[str] | None, _option(_SENT, "--shape", "Sizes that the model leaves open; any number.", "INPUT:D,D")
 ]
 Zero = Annotated[bool, _option(_SENT, "--zero", "Send zeros instead of random values.")]
-DataFile = Annotated[
-    Path | None, _option(_SENT, "--data", "Arrays by input (np.savez), sent in turn by axis 0.", "FILE")
+DataFiles = Annotated[
+    list[str] | None,
+    _option(
+        _SENT,
+        "--data",
+        "Arrays by input (np.savez), sent in turn by axis 0; with --mix for each model that is named.",
+        "[MODEL=]FILE",
+    ),
 ]
 Stream = Annotated[
     bool, _option(_SENT, "--stream", "Over streams of gRPC, as decoupled models need; each caller has one.")

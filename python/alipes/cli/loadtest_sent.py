@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from alipes.cli.connection import with_scheme
 from alipes.cli.failures import UsageFailed
-from alipes.cli.loadtest_mix import read_entry, shapes_of
+from alipes.cli.loadtest_mix import Entry, data_of, read_entry, shapes_of
 from alipes.cli.loadtest_words import arrays
 from alipes.cli.shapes import read_shape
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from alipes.loadtest.measure import Requests
 
 __all__ = ["Sender", "Sent"]
+
+Arrays: TypeAlias = "Mapping[str, np.ndarray[Any, Any]]"
+"""The arrays of a file, by input."""
 
 _LEAST_SEQUENCES: Final = 64
 """Correlation ids, where the command line names no number."""
@@ -37,7 +40,7 @@ class Sent:
     batch: int
     shape: Sequence[str]
     zero: bool
-    data: Path | None
+    data: Sequence[str]
     stream: bool
     sequences: str | None
     shared_memory: bool
@@ -59,7 +62,7 @@ class Sent:
                 raise UsageFailed(text)
 
     def _mistakes(self) -> list[tuple[bool, str]]:
-        path, mix, data = self.path is not None, bool(self.mix), self.data is not None
+        path, mix, data = self.path is not None, bool(self.mix), bool(self.data)
         of_tensors = self.stream or self.shared_memory or self.sequences is not None
         return [
             (path and (bool(self.model) or not self.body), "give --path with --body, and without a model"),
@@ -69,13 +72,16 @@ class Sent:
             ),
             (mix and bool(self.model), "name models as MODEL or with --mix, not both"),
             (mix and bool(self.version), "give --mix without --model-version: write --mix MODEL:VERSION"),
-            (mix and data, "give --mix without --data: the arrays are those of one model"),
+            (
+                not mix and len(self.data) > 1,
+                "give --data once: it may be given for each model of --mix alone",
+            ),
             (
                 mix and self.checks not in (None, "first"),
                 "give --mix with --check first: a file has the answers of one model",
             ),
             (
-                data and (self.zero or bool(self.shape)),
+                data and not mix and (self.zero or bool(self.shape)),
                 "give --data without --zero and --shape: the arrays have their values and shapes",
             ),
             (self.shared_outputs > 0 and not self.shared_memory, "give --shared-outputs with --shared-memory"),
@@ -123,22 +129,30 @@ class Sender:
             return Posts(sent.path, [one.read_bytes() for one in sent.body], sent.content_type)
         if not model:
             raise UsageFailed("name a model, or give --mix, or --path and --body")
-        return self._made(model, address, version or sent.version, dict(map(read_shape, sent.shape)))
+        values = arrays("--data", Path(sent.data[0])) if sent.data else None
+        return self._made(model, address, version or sent.version, dict(map(read_shape, sent.shape)), values)
 
     def mixed(self, address: str) -> list[Share]:
         """The kinds of requests of a mix, with their shares.
 
         Raises:
-            UsageFailed: If an entry cannot be read, or no model has the input of a shape.
+            UsageFailed: If an entry or a file of arrays cannot be read, or no model has the input of a shape.
             AlipesError: If a server is not there, or does not know its model.
         """
         from alipes.loadtest import Share
 
         entries = [read_entry(word).at(address, self.tls is not None) for word in self.sent.mix]
-        shapes = shapes_of(entries, list(map(read_shape, self.sent.shape)), self.headers, self.tls)
+        values = self._values_of(entries)
+        without = [one for one, own in zip(entries, values, strict=True) if own is None]
+        shapes = iter(shapes_of(without, list(map(read_shape, self.sent.shape)), self.headers, self.tls))
         return [
-            Share(self._made(one.model, one.address, one.version, own), one.weight, one.address, one.name)
-            for one, own in zip(entries, shapes, strict=True)
+            Share(
+                self._made(one.model, one.address, one.version, {} if own is not None else next(shapes), own),
+                one.weight,
+                one.address,
+                one.name,
+            )
+            for one, own in zip(entries, values, strict=True)
         ]
 
     def candidate(self, word: str, address: str) -> Candidate:
@@ -162,13 +176,22 @@ class Sender:
             )
         return Candidate(word, address, self.requests(word, address))
 
-    def _made(self, model: str, address: str, version: str, shapes: Mapping[str, Sequence[int]]) -> Requests:
+    def _values_of(self, entries: Sequence[Entry]) -> list[Arrays | None]:
+        """The arrays of each entry of a mix, from its file; each file is read once."""
+        sent = self.sent
+        files = data_of(entries, sent.data)
+        if all(files) and (sent.zero or sent.shape):
+            raise UsageFailed("give --mix with --zero and --shape where a model has no --data")
+        read = {file: arrays("--data", file) for file in files if file is not None}
+        return [None if file is None else read[file] for file in files]
+
+    def _made(
+        self, model: str, address: str, version: str, shapes: Mapping[str, Sequence[int]], own: Arrays | None
+    ) -> Requests:
         from alipes.loadtest import ModelRequests, Sequences, SharedMemoryRequests
 
         sent = self.sent
-        values: Data | Mapping[str, np.ndarray[Any, Any]] = "zero" if sent.zero else "random"
-        if sent.data is not None:
-            values = arrays("--data", sent.data)
+        values: Data | Arrays = ("zero" if sent.zero else "random") if own is None else own
         plain = ModelRequests(model, version, sent.batch, shapes, values, stream=sent.stream)
         made: ModelRequests | SharedMemoryRequests = plain
         if sent.shared_memory:

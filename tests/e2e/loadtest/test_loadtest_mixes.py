@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from alipes import ConfigError
 from alipes.client import Client, Tls
 from alipes.loadtest import Closed, Measuring, ModelRequests, Open, Share, run
 from support.certificates import Authority, encrypted
+from support.command import alipes
 from support.models import add_model, times
 from support.server import ServerProcess
 
@@ -63,6 +66,23 @@ def test_a_share_that_fails_leaves_the_others(servers: list[ServerProcess]) -> N
     ).levels[0]
     assert (level.shares["good"].answers, level.shares["good"].failed) == (10, 0)
     assert (level.shares["bad"].answers, level.shares["bad"].failed) == (0, 10)
+
+
+def test_each_model_is_sent_data_of_its_own(tmp_path: Path, serve: Serve) -> None:
+    for columns in (2, 3):
+        add_model(tmp_path / "models", f"of{columns}", times(columns=columns))
+        np.savez(tmp_path / f"{columns}.npz", X=np.ones((5, 1, columns), np.float32))
+    server = serve(tmp_path / "models")
+    entries = ["--mix", "of2", "--mix", f"of3=2@grpc://{server.grpc}", "--mix", "of2:1@" + server.http]
+    words = ["loadtest", "--url", server.http, *entries, "--count", "40", "--json"]
+    done = alipes(*words, "--data", "of2=2.npz", "--data", "of3=3.npz", folder=tmp_path)
+    assert done.code == 0, done.err
+    [level] = json.loads(done.out)["levels"]
+    assert [share["failed"] for share in level["shares"]] == [0, 0, 0]
+    other = f"of2:1@{server.http}=3.npz"  # the entry goes before the model
+    done = alipes(*words, "--data", "of2=2.npz", "--data", other, folder=tmp_path)
+    assert done.code != 0
+    assert "shape" in done.err
 
 
 def test_mixes_that_are_none_are_refused() -> None:

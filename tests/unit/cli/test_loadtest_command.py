@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from alipes.cli.app import run
-from alipes.cli.loadtest_mix import Entry, read_entry
+from alipes.cli.loadtest_mix import Entry, data_of, read_entry
 from alipes.cli.loadtest_view import sparkline
 
 
@@ -31,7 +33,15 @@ def test_a_sparkline_has_a_bar_for_each_of_the_last_values() -> None:
         (["--mix=a", "--mix=b", "--compare", "a", "b"], "neither --count nor --mix"),
         (["m", "--mix=a"], "name models as MODEL or with --mix, not both"),
         (["--mix=a", "--model-version=2"], "write --mix MODEL:VERSION"),
-        (["--mix=a", "--data=x.npz"], "give --mix without --data"),
+        (["--mix=a", "--data=x.npz"], "with --mix write --data MODEL=FILE such as a=inputs.npz"),
+        (["--mix=a", "--data=a="], "with --mix write --data MODEL=FILE"),
+        (["--mix=a", "--data==x.npz"], "with --mix write --data MODEL=FILE"),
+        (["--mix=a", "--mix=b:2", "--data=c=x.npz"], "--data names 'c', but --mix has a and b:2"),
+        (["--mix=a", "--data=a=x.npz", "--data=a=y.npz"], "give --data a once"),
+        (["--mix=a", "--data=a=none.npz"], "give --data a file that np.savez wrote"),
+        (["--mix=a", "--data=a=x.npz", "--zero"], "give --mix with --zero and --shape where a model"),
+        (["--mix=a", "--data=a=x.npz", "--shape=X:2"], "give --mix with --zero and --shape where a model"),
+        (["m", "--data=x.npz", "--data=y.npz"], "give --data once: it may be given for each model of --mix alone"),
         (["--mix=a", "--check=x.npz"], "give --mix with --check first"),
         (["--mix=a=no"], "write --mix MODEL[:VERSION]"),
         (["--mix=a=0"], "write --mix MODEL[:VERSION]"),
@@ -63,6 +73,13 @@ def test_a_wrong_option_says_what_to_write(words: list[str], text: str, capsys: 
 )
 def test_an_entry_of_a_mix_has_a_version_a_weight_and_an_address(word: str, entry: Entry) -> None:
     assert read_entry(word) == entry
+
+
+def test_the_data_of_a_mix_is_found_by_model_and_by_entry() -> None:
+    entries = [read_entry(word) for word in ("digits=3", "digits:2", "text@grpc://host:8001", "other")]
+    assert data_of(entries, []) == [None, None, None, None]
+    words = ["digits=all=x.npz", "digits:2=two.npz", "text@grpc://host:8001=text.npz"]
+    assert data_of(entries, words) == [Path("all=x.npz"), Path("two.npz"), Path("text.npz"), None]
 
 
 def test_the_help_page_has_its_options_under_headings(capsys: pytest.CaptureFixture[str]) -> None:
