@@ -47,6 +47,8 @@ input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
 output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
 """
 
+_STEP = _PORTS.replace('"python"', '"softmax"')
+
 
 @pytest.fixture
 def server(repository: Path, serve: Serve) -> ServerProcess:
@@ -54,6 +56,8 @@ def server(repository: Path, serve: Serve) -> ServerProcess:
     (repository / "worker" / "1").mkdir(parents=True)
     (repository / "worker" / "1" / "model.py").write_text(_WORKER)
     (repository / "worker" / "config.pbtxt").write_text(_PORTS + _IMPATIENT)
+    (repository / "step" / "1").mkdir(parents=True)
+    (repository / "step" / "config.pbtxt").write_text(_STEP + _IMPATIENT)
     add_model(repository, "plain", times(2.0), config="max_batch_size: 4")
     return serve(repository)
 
@@ -88,7 +92,7 @@ def ask_until(server: ServerProcess, model: str, stop: Event, client: int) -> in
             tensor = http_client.InferInput("X", list(rows.shape), "FP32")
             tensor.set_data_from_numpy(rows)
             answer = connection.infer(model, [tensor]).as_numpy("Y")
-            assert np.array_equal(answer, 2 * rows)
+            assert np.array_equal(answer, np.full_like(rows, 0.5) if model == "step" else 2 * rows)
             answered += 1
     return answered
 
@@ -106,7 +110,7 @@ def traffic(server: ServerProcess, model: str) -> Iterator[list[int]]:
         counts += [one.result() for one in asking]
 
 
-@pytest.mark.parametrize(("name", "instances"), [("tuned", 1), ("worker", 2)])
+@pytest.mark.parametrize(("name", "instances"), [("tuned", 1), ("worker", 2), ("step", 1)])
 def test_a_delay_that_breaks_the_objective_is_cut(server: ServerProcess, name: str, instances: int) -> None:
     begun = explained(server, name)["tuning"]
     setting = {"queue_delay_us": 40_000, "batch": 64, "instances": instances}

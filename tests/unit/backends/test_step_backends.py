@@ -49,6 +49,19 @@ def tensors(plan: LoadPlan, side: str) -> list[tuple[str, str, list[int]]]:
     return [(tensor.name, v2_name(tensor.data_type), list(tensor.dims)) for tensor in getattr(plan.config, side)]
 
 
+def test_a_step_may_tune_itself(prepare: Prepare) -> None:
+    tuned = parameters(**{"tuning.objective_p99_ms": 20})
+    plan = prepare("top_k", SCORES, "max_batch_size: 8", tuned, k=3)
+    assert plan.spec["tuning"]["objective_p99_us"] == 20_000
+    assert step(plan)["count"] == 3
+    with pytest.raises(ConfigError, match="it forms no batches that could be tuned: add dynamic_batching"):
+        prepare("picture", "max_batch_size: 8", tuned, crop=4)
+    plan = prepare("picture", "max_batch_size: 8 dynamic_batching { }", tuned, crop=4)
+    assert plan.spec["tuning"]["max_batch_size"] == 8
+    with pytest.raises(ConfigError, match=r"there is no such parameter; did you mean 'tuning\.objective_p99_ms'"):
+        prepare("softmax", SCORES, "max_batch_size: 8", parameters(**{"tuning.objective_p99": 20}))
+
+
 def test_a_picture_step_needs_no_parameter(prepare: Prepare) -> None:
     plan = prepare("picture")
     assert step(plan) == {

@@ -12,6 +12,7 @@ from alipes.config.gpus import GpuUse
 from alipes.config.parameters import Parameter
 from alipes.config.schema import ModelConfig
 from alipes.config.step_parameters import StepParameters
+from alipes.config.tuning import TUNING_PREFIX
 from alipes.errors import ConfigError
 
 __all__ = ["StepBackend", "list_tensor"]
@@ -32,10 +33,11 @@ class StepBackend(Backend):
     on_gpu: ClassVar[GpuUse] = GpuUse.NEVER
 
     def __init__(self, draft: Draft) -> None:
-        """Takes the parameters."""
+        """Takes the parameters, but for those of a model that tunes itself, which are no step's own."""
         super().__init__(draft)
         config = draft.config
-        texts = {key: value.string_value for key, value in config.parameters.items()}
+        own = {key: value for key, value in config.parameters.items() if not key.startswith(TUNING_PREFIX)}
+        texts = {key: value.string_value for key, value in own.items()}
         self.parameters = StepParameters.read(self.rows, texts, config.name, self.kind)
 
     def complete(self) -> None:
