@@ -94,7 +94,7 @@ _MEASUREMENT: Final = (
     ),
     _long("request-period", "number of responses", "of each of the last requests, before further ones begin; 10", 1),
     _refused("session-concurrency", "number of sessions", _OPENAI, 1),
-    _refused("fixed-schedule", "", "replay the times with --request-intervals", 1),
+    _refused("fixed-schedule", "", "only data of language models hold times: write them to --request-intervals", 1),
     _long("request-rate-range", "start:end:step", "levels of requests per second", 1),
     _long("request-distribution", "poisson|constant", "random arrivals, or even ones, which is the default", 1),
     _long("request-intervals", "path", "a file with microseconds in front of each request, over and over", 1),
