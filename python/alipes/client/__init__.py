@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from alipes.client.plain.shared import SharedMemory
     from alipes.client.plain.sync import Client
     from alipes.client.plain.transport import Transport, TransportCall
+    from alipes.client.region_tensor import RegionTensor
     from alipes.client.signature import Signature
     from alipes.client.tls import Tls
 
@@ -31,6 +32,7 @@ __all__ = [
     "FakeServer",
     "InferenceClient",
     "Options",
+    "RegionTensor",
     "Retry",
     "SharedMemory",
     "Signature",
@@ -50,6 +52,7 @@ _HOMES = {
     "InferenceClient": "alipes.client.inference.client",
     "Options": "alipes.client.plain.options",
     "Retry": "alipes.client.plain.retry",
+    "RegionTensor": "alipes.client.region_tensor",
     "SharedMemory": "alipes.client.plain.shared",
     "Signature": "alipes.client.signature",
     "StreamClient": "alipes.client.inference.stream_client",

@@ -11,9 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from alipes.client.datatypes import numpy_type
+from alipes.client.region_tensor import RegionTensor
 from alipes.errors import InvalidArgument
 
-__all__ = ["Document", "Signature", "TensorSpec", "read_signature"]
+__all__ = ["Document", "Signature", "TensorSpec", "Value", "read_signature"]
+
+Value: TypeAlias = npt.ArrayLike | RegionTensor
+"""What a caller passes for an input."""
 
 Document: TypeAlias = Mapping[str, Any]
 """A configuration or metadata, as JSON has it."""
@@ -58,6 +62,23 @@ class TensorSpec:
         if self.datatype == "BF16":
             return np.dtype(np.float32)  # sent as the upper halves of its elements
         return numpy_type(self.datatype) or np.dtype(np.object_)
+
+    @property
+    def element_bytes(self) -> int | None:
+        """Bytes of an element as it is sent; none where they differ."""
+        return None if self.datatype == "BYTES" else 2 if self.datatype == "BF16" else self.dtype.itemsize
+
+    def placed(self, model: str, value: RegionTensor) -> tuple[str, str, tuple[int, ...], None, dict[str, Any]]:
+        """An input that lies in a region, as the data plane takes it.
+
+        Raises:
+            InvalidArgument: If it is not of the declared shape, or nobody knows how many bytes it has.
+        """
+        if value.shape is None:
+            raise InvalidArgument(f"the RegionTensor for '{self.name}' of model '{model}' needs its shape", model=model)
+        shape = tuple(value.shape)
+        self._check_shape(model, shape)
+        return self.name, self.datatype, shape, None, value.place(model, self)
 
     def tensor(self, model: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         """The value as an array that can be sent: of the right type and shape, row by row.
@@ -131,7 +152,7 @@ class Signature:
             spec.datatype not in _CONVERTED for spec in self.inputs.values()
         )
 
-    def named(self, values: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> Mapping[str, npt.ArrayLike]:
+    def named(self, values: Mapping[str, Value] | Value) -> Mapping[str, Value]:
         """Values by the name of their input; a single one needs none where the model has one input.
 
         Raises:
@@ -152,17 +173,18 @@ class Signature:
             raise InvalidArgument(f"model '{self.model}' also takes the input {_names(missing)}", model=self.model)
         return values
 
-    def tensors(
-        self, values: Mapping[str, npt.ArrayLike] | npt.ArrayLike
-    ) -> list[tuple[str, str, tuple[int, ...], npt.NDArray[Any]]]:
-        """The values as they are sent.
+    def tensors(self, values: Mapping[str, Value] | Value) -> list[tuple[Any, ...]]:
+        """The values as they are sent: name, datatype, shape and array; or, of those in a region, `None` and the place.
 
         Raises:
             InvalidArgument: If they do not fit.
         """
-        inputs, sent = self.inputs, []
+        inputs, sent = self.inputs, list[tuple[Any, ...]]()
         for name, value in self.named(values).items():
             spec = inputs[name]
+            if isinstance(value, RegionTensor):
+                sent.append(spec.placed(self.model, value))
+                continue
             array = spec.tensor(self.model, value)
             sent.append((name, spec.datatype, array.shape, array))
         return sent

@@ -36,7 +36,7 @@ from alipes.client.inference.sequence_queue import SequenceId
 from alipes.client.inference.signature_reader import SignatureReader
 from alipes.client.inference.transport import GrpcEndpoint
 from alipes.client.plain.options import flag, identifier
-from alipes.client.plain.request import Array, Inputs, check_tensors
+from alipes.client.plain.request import Array, check_tensors
 from alipes.client.plain.retry import Retry
 from alipes.client.plain.sync import Client
 from alipes.client.signature import read_signature
@@ -203,7 +203,7 @@ class StreamClient(ControlVerbs, RequestStream):
     ) -> Array: ...
     def infer(  # noqa: PLR0913 - as `send`
         self,
-        inputs: Inputs,
+        inputs: Values,
         request_id: SequenceId | None = None,
         sequence_id: SequenceId | None = None,
         sequence_start: bool = False,

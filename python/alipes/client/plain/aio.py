@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack, overload
 
-import numpy.typing as npt
-
 from alipes.client.arguments import Version, model_name, timeout_of, version_text
 from alipes.client.plain.asyncio_bridge import running_bridge
 from alipes.client.plain.base import PlainClient, result_of
@@ -17,7 +15,7 @@ from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_te
 from alipes.client.plain.responses import AsyncResponses, in_thread
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import Listen, Look, OpenStream, Pause, Step, Steps, TransportStep, Where
-from alipes.client.signature import Signature
+from alipes.client.signature import Signature, Value
 from alipes.types import IndexEntry
 
 __all__ = ["AsyncClient"]
@@ -50,7 +48,7 @@ class AsyncClient(PlainClient):
     async def infer(
         self,
         model: str,
-        inputs: Mapping[str, npt.ArrayLike],
+        inputs: Mapping[str, Value],
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
@@ -61,7 +59,7 @@ class AsyncClient(PlainClient):
     async def infer(
         self,
         model: str,
-        inputs: npt.ArrayLike,
+        inputs: Value,
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
@@ -83,7 +81,8 @@ class AsyncClient(PlainClient):
         Args:
             model: The model's name.
             inputs: Arrays by the name of their input; or the array alone, for a model with one input.
-            outputs: The requested outputs; an array in shared memory by an output's name receives that output.
+            outputs: The requested outputs; an array in shared memory by an output's name receives that output,
+                and so does a `RegionTensor`; inputs may be such tensors, too.
             timeout_s: Time for all attempts together; the client's own by default.
             timeout: The same under its short name, here and in all other methods.
             options: Further fields of the request: `version`, `request_id`, `sequence_id`, `sequence_start`,
@@ -121,7 +120,7 @@ class AsyncClient(PlainClient):
     def stream(
         self,
         model: str,
-        inputs: Mapping[str, npt.ArrayLike],
+        inputs: Mapping[str, Value],
         *,
         outputs: Sequence[str] | None = None,
         timeout_s: float | None = None,
@@ -132,7 +131,7 @@ class AsyncClient(PlainClient):
     def stream(
         self,
         model: str,
-        inputs: npt.ArrayLike,
+        inputs: Value,
         *,
         outputs: Sequence[str] | None = None,
         timeout_s: float | None = None,

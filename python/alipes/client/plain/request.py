@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,15 +14,19 @@ from alipes.client.arguments import request_error
 from alipes.client.plain.options import Options
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import InferStep
-from alipes.client.signature import Signature
+from alipes.client.region_tensor import RegionTensor
+from alipes.client.signature import Signature, TensorSpec, Value
 from alipes.config.named import Named
 from alipes.errors import InvalidArgument, TransportError
 
 __all__ = ["Answer", "Array", "Inputs", "Outputs", "PreparedRequest", "check_tensors", "named_outputs"]
 
 Array: TypeAlias = npt.NDArray[Any]
-Inputs: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
-Outputs: TypeAlias = Sequence[str] | Mapping[str, Array | None]
+Inputs: TypeAlias = Mapping[str, Value] | Value
+Outputs: TypeAlias = Sequence[str] | Mapping[str, Array | RegionTensor | None]
+
+_Target: TypeAlias = Callable[[str, tuple[int, ...]], Any]
+"""Reads an output that lies in a region, by its datatype and shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,8 @@ class Answer:
     """The response of a server.
 
     Attributes:
-        outputs: Arrays by name; read-only where they are not in shared memory.
+        outputs: Arrays by name; read-only where they are not in shared memory. An output that was asked for by a
+            `RegionTensor` is one, with the shape that it has become.
         version: The version of the model.
         request_id: The request's id.
         parameters: Response parameters that the model attached.
@@ -70,7 +76,7 @@ class PreparedRequest:
         tensors: list[tuple[Any, ...]] = list(signature.tensors(inputs))
         self.single = not isinstance(inputs, Mapping)
         self.model, self.request_id, self._options = signature.model, options.request_id, options
-        self._targets: dict[str, tuple[SharedMemory, int]] = {}
+        self._targets: dict[str, _Target] = {}
         if regions:
             tensors = [_placed(tensor, regions) for tensor in tensors]
         self._arguments = (
@@ -113,10 +119,9 @@ class PreparedRequest:
     def answer(self, response: tuple[dict[str, Any], str, str, dict[str, Any]]) -> Answer:
         """Reads a response; outputs in shared memory become arrays over it."""
         outputs, version, request_id, parameters = response
-        for name, (region, offset) in self._targets.items():
+        for name, read in self._targets.items():
             if isinstance(output := outputs.get(name), tuple):
-                datatype, shape = output
-                outputs[name] = region.view(offset, shape, _dtype(datatype))
+                outputs[name] = read(*output)
         for name, output in outputs.items():
             if isinstance(output, tuple):
                 raise TransportError(f"the server's response cannot be read: output '{name}' has no elements")
@@ -136,6 +141,11 @@ class PreparedRequest:
             if target is None:
                 wanted.append(name)
                 continue
+            if isinstance(target, RegionTensor):
+                spec = signature.outputs[name]
+                wanted.append((name, target.place(signature.model, spec)))
+                self._targets[name] = partial(_in_region, target, spec)
+                continue
             region, place = _find(target, regions)
             if region is None or place is None or not target.flags.c_contiguous:
                 raise InvalidArgument(
@@ -143,7 +153,7 @@ class PreparedRequest:
                     "with SharedMemory.empty",
                     model=signature.model,
                 )
-            self._targets[name] = (region, place["shared_memory_offset"])
+            self._targets[name] = partial(_view, region, place["shared_memory_offset"])
             wanted.append((name, place))
         return wanted
 
@@ -176,8 +186,18 @@ def named_outputs(model: str, outputs: dict[str, Array]) -> dict[str, Array]:
     return Named(outputs, f"the answer of model '{model}'", "output")
 
 
+def _view(region: SharedMemory, offset: int, datatype: str, shape: tuple[int, ...]) -> Array:
+    return region.view(offset, shape, _dtype(datatype))
+
+
+def _in_region(target: RegionTensor, spec: TensorSpec, _: str, shape: tuple[int, ...]) -> RegionTensor:
+    return target.with_output(spec, shape)
+
+
 def _placed(tensor: tuple[Any, ...], regions: Iterable[SharedMemory]) -> tuple[Any, ...]:
-    name, datatype, shape, array = tensor
+    name, datatype, shape, array, *place_of_caller = tensor
+    if place_of_caller:
+        return tensor
     _, place = _find(array, regions) if datatype != "BYTES" else (None, None)
     return tensor if place is None else (name, datatype, shape, None, place)
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
-import numpy.typing as npt
-
 from alipes.client.arguments import Version, model_name, timeout_of, version_text
 from alipes.client.plain.base import PlainClient, result_of
 from alipes.client.plain.options import RequestOptions, read_options
@@ -17,7 +15,7 @@ from alipes.client.plain.responses import Responses
 from alipes.client.plain.retry import Failure
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import Steps
-from alipes.client.signature import Signature
+from alipes.client.signature import Signature, Value
 from alipes.errors import AlipesError
 from alipes.types import IndexEntry
 
@@ -41,7 +39,7 @@ class Client(PlainClient):
     def infer(
         self,
         model: str,
-        inputs: Mapping[str, npt.ArrayLike],
+        inputs: Mapping[str, Value],
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
@@ -52,7 +50,7 @@ class Client(PlainClient):
     def infer(
         self,
         model: str,
-        inputs: npt.ArrayLike,
+        inputs: Value,
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
@@ -74,7 +72,8 @@ class Client(PlainClient):
         Args:
             model: The model's name.
             inputs: Arrays by the name of their input; or the array alone, for a model with one input.
-            outputs: The requested outputs; an array in shared memory by an output's name receives that output.
+            outputs: The requested outputs; an array in shared memory by an output's name receives that output,
+                and so does a `RegionTensor`; inputs may be such tensors, too.
             timeout_s: Time for all attempts together; the client's own by default.
             timeout: The same under its short name, here and in all other methods.
             options: Further fields of the request: `version`, `request_id`, `sequence_id`, `sequence_start`,
@@ -128,7 +127,7 @@ class Client(PlainClient):
     def stream(
         self,
         model: str,
-        inputs: Mapping[str, npt.ArrayLike],
+        inputs: Mapping[str, Value],
         *,
         outputs: Sequence[str] | None = None,
         timeout_s: float | None = None,
@@ -139,7 +138,7 @@ class Client(PlainClient):
     def stream(
         self,
         model: str,
-        inputs: npt.ArrayLike,
+        inputs: Value,
         *,
         outputs: Sequence[str] | None = None,
         timeout_s: float | None = None,

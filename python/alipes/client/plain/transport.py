@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -12,6 +12,7 @@ from alipes.client.plain.operations import Call
 from alipes.client.plain.options import Options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, named_outputs
 from alipes.client.plain.steps import TransportStep
+from alipes.client.region_tensor import RegionTensor
 from alipes.errors import TransportError, Unsupported
 from alipes.types import IndexEntry
 
@@ -102,6 +103,9 @@ class TransportRequest:
         self.model, self.request_id = model, options.request_id
         self._transport = transport
         values = {name: _copied(value) for name, value in inputs.items()} if isinstance(inputs, Mapping) else inputs
+        passed = [inputs, *_values(inputs), *_values(outputs)]
+        if any(isinstance(value, RegionTensor) for value in passed):
+            raise Unsupported("a transport has no shared memory: pass arrays of the program's own")
         names = None if outputs is None else list(outputs)
         self._call = TransportCall("infer", model, options.version, _copied(values), names, options)
 
@@ -235,6 +239,10 @@ def sent_array(value: Any) -> Array:
         array = texts.reshape(array.shape)
     array.flags.writeable = False
     return array
+
+
+def _values(passed: Any) -> Iterable[Any]:
+    return passed.values() if isinstance(passed, Mapping) else ()
 
 
 def _copied(value: Any) -> Any:
