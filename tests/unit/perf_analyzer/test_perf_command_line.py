@@ -291,7 +291,6 @@ def test_a_wrong_option_is_answered_in_the_originals_words(text: str, message: s
         "--service-kind triton_c_api",
         "--service-kind dynamic_grpc",
         "--enable-mpi",
-        "--shared-memory cuda",
         "--model-repository /models",
         "--session-concurrency 2",
         "--fixed-schedule",

@@ -148,7 +148,7 @@ class _Run:
         dataset = dataset_of(model, settings.data)
         if model.is_sequence:
             return prepare_sequences(model, settings, dataset)
-        if settings.data.shared_memory:
+        if settings.data.shared_memory != "none":
             return prepare_shared(client, model, settings, dataset, self._stack)
         return prepare(settings.target, model, settings.data, dataset, settings.load.streaming)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast
 
-from alipes.compat.perf_analyzer.failures import Exit, Failed, OptionFailed
+from alipes.compat.perf_analyzer.failures import OptionFailed
 from alipes.compat.perf_analyzer.parser import Argument
 from alipes.compat.perf_analyzer.settings import SentData, Sequences
 from alipes.compat.perf_analyzer.values import choice, named_parameter, named_shape, parts
@@ -20,12 +20,10 @@ def read_data(words: Words) -> SentData:
 
     Raises:
         OptionFailed: If a value cannot be read.
-        Failed: If an option is not served here.
     """
     plain = SentData()
     kinds = ("binary", "json")
     wanted = "The available options are 'binary' or 'json'."
-    shared = words.read("shared-memory", _memory, "none")
     return SentData(
         words.whole("batch", plain.batch, 1, "-b (batch size)"),
         words.has("batch"),
@@ -36,17 +34,15 @@ def read_data(words: Words) -> SentData:
         words.read("input-tensor-format", lambda argument: choice(argument, kinds, wanted), "binary") == "json",
         words.read("output-tensor-format", lambda argument: choice(argument, kinds, wanted), "binary") == "json",
         dict(named_parameter(argument) for argument in words.all("request-parameter")),
-        shared == "system",
+        words.read("shared-memory", _memory, plain.shared_memory),
         words.whole("output-shared-memory-size", plain.output_bytes, 0),
     )
 
 
-def _memory(argument: Argument) -> str:
+def _memory(argument: Argument) -> Literal["none", "system", "cuda"]:
     wanted = "The available options are 'system', 'cuda', or 'none'."
     kind = choice(argument, ("system", "cuda", "none"), wanted)
-    if kind == "cuda":
-        raise Failed(f"Error: {argument.written} cuda is not served: use system", Exit.OPTION)
-    return kind
+    return cast(Literal["none", "system", "cuda"], kind)
 
 
 def _source(words: Words) -> Literal["random", "zero"] | Sequence[Path]:

@@ -113,7 +113,7 @@ _MEASUREMENT: Final = (
 _DATA: Final = (
     _short("b", "batch", "batch size", "rows of a request", 2),
     _long("input-data", "zero|random|path", "values, or where they are: JSON files, or a folder", 2),
-    _long("shared-memory", "system|none", "tensors lie in memory that the server maps", 2),
+    _long("shared-memory", "system|cuda|none", "tensors lie in memory that the server maps, or on the first GPU", 2),
     _long("output-shared-memory-size", "bytes", "for each output and row of an unknown size; 102400", 2),
     _long("shape", "name:shape", "sizes that a model leaves open, such as image:3,224,224; any number", 2),
     _long("sequence-length", "length", "mean number of requests; 20", 2),

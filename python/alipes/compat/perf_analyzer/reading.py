@@ -146,7 +146,7 @@ def _check_tfserving(settings: Settings) -> None:
         raise OptionFailed("perf_analyzer does not support streaming for TensorFlow Serving.")
     if settings.load.is_async:
         raise OptionFailed("perf_analyzer does not support async API for TensorFlow Serving.")
-    if settings.data.shared_memory:
+    if settings.data.shared_memory != "none":
         raise OptionFailed("--shared-memory is not supported for TensorFlow Serving.")
     if settings.data.parameters:
         raise OptionFailed("--request-parameter is not supported for TensorFlow Serving.")

@@ -127,7 +127,7 @@ class SentData:
         json_inputs: Send tensors as JSON, over HTTP.
         json_outputs: Get tensors as JSON, over HTTP.
         parameters: Of each request.
-        shared_memory: Tensors lie in memory that the server maps.
+        shared_memory: Tensors lie in memory that the server maps: of the system, or of a GPU.
         output_bytes: Of shared memory for each output and row.
     """
 
@@ -140,7 +140,7 @@ class SentData:
     json_inputs: bool = False
     json_outputs: bool = False
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
-    shared_memory: bool = False
+    shared_memory: Literal["none", "system", "cuda"] = "none"
     output_bytes: int = 102_400
 
 

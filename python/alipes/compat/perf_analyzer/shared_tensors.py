@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -13,12 +15,16 @@ from alipes.client import Client
 from alipes.client.plain.shared import SharedMemory
 from alipes.compat.perf_analyzer.dataset import Array, Dataset
 from alipes.compat.perf_analyzer.failures import Failed
+from alipes.compat.perf_analyzer.gpu_region import GpuFailed, GpuRegion
 from alipes.compat.perf_analyzer.model import Model, Port, server_words
 from alipes.compat.perf_analyzer.requests import Prepared, empty_requests, tensor
 from alipes.compat.perf_analyzer.settings import Load, Settings
 from alipes.errors import AlipesError
 
 __all__ = ["prepare_shared"]
+
+_Put: TypeAlias = Callable[[bytes | int], dict[str, Any]]
+"""Places an input's content, or room for an output: the parameters that tell where it lies."""
 
 _MAX_BYTES: Final = 1 << 30
 """Most memory that is shared."""
@@ -46,30 +52,38 @@ def prepare_shared(client: Client, model: Model, settings: Settings, dataset: Da
     count = max(len(batches), _AREAS * _in_flight(settings.load))
     whole = sum(_aligned(len(content)) for batch in contents for content in batch)
     whole += count * sum(map(_aligned, sizes.values()))
-    region = _region(client, settings, whole)
-    stack.callback(_release, region)
+    put = _region(client, settings, whole, stack)
     inputs = [
-        [(name, datatype, shape, None, _placed(region, content)) for (name, datatype, shape, _), content in described]
+        [(name, datatype, shape, None, put(content)) for (name, datatype, shape, _), content in described]
         for described in (zip(*pair, strict=True) for pair in zip(tensors, contents, strict=True))
     ]
     requests = empty_requests(settings.target)
     for number in range(count):
-        outputs = [(name, _placed(region, size)) for name, size in sizes.items()]
+        outputs = [(name, put(size)) for name, size in sizes.items()]
         requests.infer(model.name, model.version, inputs[number % len(inputs)], outputs, "", dict(data.parameters))
     return Prepared(requests, [], dataset.message)
 
 
-def _region(client: Client, settings: Settings, size: int) -> SharedMemory:
+def _region(client: Client, settings: Settings, size: int, stack: ExitStack) -> _Put:
+    """What places tensors in a new region, which is released with the stack."""
     if size > _MAX_BYTES:
         raise Failed(
             f"error: Unable to init infer data manager: {size} bytes of shared memory are more than {_MAX_BYTES}: "
             "lower --output-shared-memory-size, the batch, or the concurrency\n"
         )
     try:
-        return client.share(max(size, 1))
+        if settings.data.shared_memory == "cuda":
+            on_gpu = GpuRegion(client, max(size, 1))
+            stack.callback(_release_gpu, on_gpu)
+            return partial(on_gpu.put, alignment=_ALIGNMENT)
+        region = client.share(max(size, 1))
+        stack.callback(_release, region)
+        return partial(_placed, region)
     except AlipesError as error:
         words = server_words(error, settings.target)
         raise Failed(f"error: Unable to init infer data manager: {words}\n") from error
+    except GpuFailed as error:
+        raise Failed(f"error: Unable to init infer data manager: no memory of a GPU: {error}\n") from error
     except OSError as error:
         raise Failed(f"error: Unable to init infer data manager: no shared memory: {error.strerror}\n") from error
 
@@ -78,6 +92,11 @@ def _release(region: SharedMemory) -> None:
     # The memory is removed all the same: of a server that does not answer nothing more is wanted. Ctrl-C ends the wait.
     with suppress(AlipesError, KeyboardInterrupt):
         region.close(_RELEASE_S)
+
+
+def _release_gpu(region: GpuRegion) -> None:
+    with suppress(KeyboardInterrupt):
+        region.close()
 
 
 def _placed(region: SharedMemory, content: bytes | int) -> dict[str, Any]:
