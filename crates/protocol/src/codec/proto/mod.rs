@@ -2,8 +2,6 @@
 
 mod contents;
 mod decode;
-#[cfg(test)]
-mod fuzz;
 mod locate;
 pub mod mark;
 mod parameters;

@@ -1,23 +1,27 @@
 //! Fuzzers of the messages, and what must hold of whatever they say.
 
+use alipes_protocol::codec::elements;
+use alipes_protocol::codec::proto::inference::{
+    LogSettingsRequest, ModelConfigRequest, ModelInferRequest, ModelInferResponse, ModelMetadataRequest,
+    ModelReadyRequest, ModelStatisticsRequest, ModelStreamInferResponse, RepositoryIndexRequest,
+    RepositoryModelLoadRequest, RepositoryModelUnloadRequest, SystemSharedMemoryRegisterRequest, TraceSettingRequest,
+};
+use alipes_protocol::codec::proto::reflection::ServerReflectionRequest;
+use alipes_protocol::codec::proto::{
+    Reply, Splitter, StreamReply, TensorSink, check_output, decode_request, first_raw_tensor, named_model,
+    parsed_bytes, read_bytes,
+};
+use alipes_protocol::limits::MAX_DIMENSIONS;
+use alipes_protocol::{InferError, NoRegions, TritonRelease};
 use alipes_testkit::corpus;
 use alipes_testkit::fuzz::{Choices, Fuzzer, pieces};
-use alipes_testkit::memory::peak;
+use alipes_testkit::memory::{CountedAllocator, peak};
 use bytes::Bytes;
 use prost::Message;
+use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 
-use super::inference::{
-    LogSettingsRequest, ModelConfigRequest, ModelInferRequest, ModelInferResponse, ModelMetadataRequest,
-    ModelReadyRequest, ModelStatisticsRequest, RepositoryIndexRequest, RepositoryModelLoadRequest,
-    RepositoryModelUnloadRequest, SystemSharedMemoryRegisterRequest, TraceSettingRequest,
-};
-use super::records::records;
-use super::reflection::ServerReflectionRequest;
-use super::{Reply, Splitter, StreamReply, TensorSink, check_output, decode_request, first_raw_tensor, named_model};
-use super::{parsed_bytes, read_bytes};
-use crate::codec::elements;
-use crate::limits::MAX_DIMENSIONS;
-use crate::{InferError, NoRegions, TritonRelease};
+#[global_allocator]
+static ALLOCATOR: CountedAllocator = CountedAllocator;
 
 /// Bytes of an input's end that cut the message into pieces and say how often it stands there.
 const CHOICES: usize = 12;
@@ -35,9 +39,9 @@ const PIECES: usize = 5;
 const UNANNOUNCED_BYTES: u64 = 1 << 10;
 
 /// Field numbers of `ModelInferRequest`.
-const MODEL_NAME: u64 = 1;
-const MODEL_VERSION: u64 = 2;
-const PARAMETERS: u64 = 4;
+const MODEL_NAME: u32 = 1;
+const MODEL_VERSION: u32 = 2;
+const PARAMETERS: u32 = 4;
 
 /// Most bytes of an error's text beside what it quotes.
 const TEXT_BYTES: usize = 512;
@@ -68,8 +72,7 @@ fn whatever_a_server_answers_outputs_fit_their_shapes() {
     let single = corpus::grpc_responses();
     let streamed = single.iter().map(|wire| {
         let response = ModelInferResponse::decode(&wire[..]).ok();
-        let message =
-            super::inference::ModelStreamInferResponse { error_message: "e".into(), infer_response: response };
+        let message = ModelStreamInferResponse { error_message: "e".into(), infer_response: response };
         message.encode_to_vec()
     });
     let seeds: Vec<Vec<u8>> = streamed.chain(single.iter().cloned()).collect();
@@ -136,15 +139,27 @@ fn check_early(wire: &[u8], choices: &mut Choices<'_>) {
         && let Some(fields) = fields(wire)
     {
         // Of several the last counts, and a version may come late: what is received elsewhere then is copied.
-        let is_once = |wanted: u64| fields.iter().filter(|&&field| field == wanted).count() == 1;
+        let is_once = |wanted: u32| fields.iter().filter(|&&field| field == wanted).count() == 1;
         assert!(!is_once(MODEL_NAME) || name == message.model_name);
         assert!(version.is_empty() || !is_once(MODEL_VERSION) || version == message.model_version);
     }
 }
 
 /// The numbers of a message's fields; `None` where it cannot be read to its end.
-fn fields(wire: &[u8]) -> Option<Vec<u64>> {
-    records(wire, Some(PARAMETERS)).map(|record| Some(record?.0)).collect()
+///
+/// Prost reads an entry of a map whatever kind of field it is said to be, and so finds other fields behind it than
+/// stand there.
+fn fields(mut wire: &[u8]) -> Option<Vec<u32>> {
+    let mut fields = Vec::new();
+    while !wire.is_empty() {
+        let (field, kind) = decode_key(&mut wire).ok()?;
+        if field == PARAMETERS && kind != WireType::LengthDelimited {
+            return None;
+        }
+        skip_field(kind, field, &mut wire, DecodeContext::default()).ok()?;
+        fields.push(field);
+    }
+    Some(fields)
 }
 
 /// Takes every tensor.
