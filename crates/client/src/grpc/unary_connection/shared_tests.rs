@@ -9,17 +9,9 @@ use tokio::task::LocalSet;
 
 use super::frames::{self, FrameHead};
 use super::shared::SharedConnection;
-use super::tests::{serve, target};
+use super::tests::{framed, serve, target};
 use crate::error::{ClientError, Kind};
 use crate::socket::Socket;
-
-fn framed(message: &[u8]) -> Bytes {
-    let mut wire = BytesMut::new();
-    wire.put_u8(0);
-    wire.put_u32(message.len() as u32);
-    wire.extend_from_slice(message);
-    wire.freeze()
-}
 
 /// A connection, and the other end of it.
 fn pair() -> (SharedConnection, UnixStream) {
@@ -35,8 +27,29 @@ fn connect() -> SharedConnection {
     connection
 }
 
+/// A connection to a server that takes one call at a time.
+async fn one_at_a_time() -> (SharedConnection, UnixStream) {
+    let (connection, mut other) = pair();
+    allow(&mut other, 1).await;
+    // The setting is there once the driver has read it.
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    (connection, other)
+}
+
+/// Has the server take so many calls at a time.
+async fn allow(other: &mut UnixStream, calls: u32) {
+    let mut bytes = BytesMut::new();
+    frames::settings(&[(3, calls)], &mut bytes);
+    other.write_all(&bytes).await.unwrap();
+}
+
 async fn ask(connection: &SharedConnection, method: &str, message: &[u8]) -> Result<Bytes, ClientError> {
     connection.ask(&target(), method, framed(message)).await.map(|received| received.body)
+}
+
+/// Runs a test on its thread, where connections have to stay.
+async fn on_one_thread(work: impl Future<Output = ()>) {
+    LocalSet::new().run_until(work).await;
 }
 
 /// Waits for what others bring about.
@@ -51,7 +64,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn calls_of_all_sizes_are_under_way_together() {
-    let work = async {
+    on_one_thread(async {
         let connection = connect();
         let mut callers = tokio::task::JoinSet::new();
         for caller in 0..20_usize {
@@ -67,13 +80,13 @@ async fn calls_of_all_sizes_are_under_way_together() {
         while let Some(ended) = callers.join_next().await {
             ended.unwrap();
         }
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_call_that_fails_leaves_the_others() {
-    let work = async {
+    on_one_thread(async {
         let connection = connect();
         let (refused, reset, good) = tokio::join!(
             ask(&connection, "Refuse", b"x"),
@@ -85,35 +98,35 @@ async fn a_call_that_fails_leaves_the_others() {
         assert!(reset.kind == Kind::Broken && reset.message.contains("refused"), "{reset}");
         assert_eq!(good.unwrap(), "y");
         assert!(!connection.is_spent());
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_call_that_is_dropped_is_withdrawn() {
-    let work = async {
+    on_one_thread(async {
         let connection = connect();
         let hanging = tokio::time::timeout(Duration::from_millis(20), ask(&connection, "Hang", b"x")).await;
         assert!(hanging.is_err());
         assert_eq!(ask(&connection, "Echo", b"y").await.unwrap(), "y");
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn after_a_goodbye_calls_are_answered_and_none_is_made() {
-    let work = async {
+    on_one_thread(async {
         let connection = connect();
         assert_eq!(ask(&connection, "Goodbye", b"x").await.unwrap(), "x");
         assert!(ask(&connection, "Echo", b"x").await.is_err());
         assert!(connection.is_spent());
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_server_that_is_gone_fails_all_calls() {
-    let work = async {
+    on_one_thread(async {
         let (connection, other) = pair();
         let (one, two, ()) =
             tokio::join!(ask(&connection, "Echo", b"x"), ask(&connection, "Echo", b"y"), async { drop(other) });
@@ -121,50 +134,45 @@ async fn a_server_that_is_gone_fails_all_calls() {
             assert_eq!(failed.unwrap_err().kind, Kind::Broken);
         }
         assert!(connection.is_spent());
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_is_no_http2_fails_the_call() {
-    let work = async {
+    on_one_thread(async {
         let (connection, mut other) = pair();
         other.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
         let error = ask(&connection, "Echo", b"x").await.unwrap_err();
         assert!(error.kind == Kind::Broken && error.message.contains("HTTP/2"), "{error}");
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_server_that_takes_one_call_at_a_time_gets_one() {
-    let work = async {
-        let (connection, mut other) = pair();
-        let mut bytes = BytesMut::new();
-        frames::settings(&[(3, 1)], &mut bytes);
-        other.write_all(&bytes).await.unwrap();
-        // The setting is there once the driver has read it.
-        tokio::task::yield_now().await;
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    on_one_thread(async {
+        let (connection, mut other) = one_at_a_time().await;
         let mut calls =
             Box::pin(async { tokio::join!(ask(&connection, "Echo", b"x"), ask(&connection, "Echo", b"y")) });
         assert!(tokio::time::timeout(Duration::from_millis(20), &mut calls).await.is_err());
         assert_eq!(connection.under_way(), 1);
-        FrameHead { length: 4, kind: frames::RESET, flags: 0, call: 1 }.write(&mut bytes);
-        bytes.put_u32(7);
-        other.write_all(&bytes[bytes.len() - 13..]).await.unwrap();
+        let mut reset = BytesMut::new();
+        FrameHead { length: 4, kind: frames::RESET, flags: 0, call: 1 }.write(&mut reset);
+        reset.put_u32(7);
+        other.write_all(&reset).await.unwrap();
         assert!(tokio::time::timeout(Duration::from_millis(20), &mut calls).await.is_err());
         assert_eq!(connection.under_way(), 1, "the other's turn");
         drop(other);
         let (one, two) = calls.await;
         assert!(one.is_err() && two.is_err());
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn the_connection_ends_with_its_last_caller() {
-    let work = async {
+    on_one_thread(async {
         let (connection, other) = pair();
         let further = connection.clone();
         drop(connection);
@@ -174,19 +182,14 @@ async fn the_connection_ends_with_its_last_caller() {
         let mut other = other;
         let read = tokio::io::AsyncReadExt::read_to_end(&mut other, &mut rest);
         tokio::time::timeout(Duration::from_secs(30), read).await.expect("the socket is closed").unwrap();
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn whoever_waits_for_room_gets_what_others_leave() {
-    let work = async {
-        let (connection, mut other) = pair();
-        let mut bytes = BytesMut::new();
-        frames::settings(&[(3, 1)], &mut bytes);
-        other.write_all(&bytes).await.unwrap();
-        tokio::task::yield_now().await;
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    on_one_thread(async {
+        let (connection, other) = one_at_a_time().await;
         let first = ask(&connection, "Echo", b"x");
         let mut first = Box::pin(first);
         assert!(tokio::time::timeout(Duration::from_millis(5), &mut first).await.is_err());
@@ -203,18 +206,14 @@ async fn whoever_waits_for_room_gets_what_others_leave() {
         until("the third's turn", || connection.under_way() == 1).await;
         drop(other);
         assert!(third.await.unwrap().is_err());
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn more_room_is_for_all_who_wait() {
-    let work = async {
-        let (connection, mut other) = pair();
-        let mut bytes = BytesMut::new();
-        frames::settings(&[(3, 1)], &mut bytes);
-        other.write_all(&bytes).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    on_one_thread(async {
+        let (connection, mut other) = one_at_a_time().await;
         let callers: Vec<_> = (0..5)
             .map(|_| {
                 let connection = connection.clone();
@@ -223,21 +222,19 @@ async fn more_room_is_for_all_who_wait() {
             .collect();
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert_eq!(connection.under_way(), 1);
-        bytes.clear();
-        frames::settings(&[(3, 100)], &mut bytes);
-        other.write_all(&bytes).await.unwrap();
+        allow(&mut other, 100).await;
         until("all turns", || connection.under_way() == callers.len()).await;
         drop(other);
         for caller in callers {
             assert!(caller.await.unwrap().is_err());
         }
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_server_that_reads_nothing_and_asks_for_answers_is_left() {
-    let work = async {
+    on_one_thread(async {
         let (connection, mut other) = pair();
         let mut pings = BytesMut::new();
         for _ in 0..1000 {
@@ -251,6 +248,6 @@ async fn a_server_that_reads_nothing_and_asks_for_answers_is_left() {
         assert!(connection.is_spent());
         drop(connection);
         tokio::time::timeout(Duration::from_secs(60), flood).await.expect("the socket is closed").unwrap();
-    };
-    LocalSet::new().run_until(work).await;
+    })
+    .await;
 }

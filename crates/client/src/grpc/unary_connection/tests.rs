@@ -19,11 +19,16 @@ pub(super) fn target() -> Target {
     Target::new("localhost:1", Wire::Grpc, vec![("x-word".into(), "yes".into())], Duration::ZERO).unwrap()
 }
 
-fn request(method: &str, message: &[u8]) -> Outgoing {
+/// A message behind its head.
+pub(super) fn framed(message: &[u8]) -> Bytes {
     let mut wire = vec![0];
     wire.put_u32(message.len() as u32);
     wire.extend_from_slice(message);
-    let pieces = wire.chunks(100_000).map(Bytes::copy_from_slice).collect();
+    wire.into()
+}
+
+fn request(method: &str, message: &[u8]) -> Outgoing {
+    let pieces = framed(message).chunks(100_000).map(Bytes::copy_from_slice).collect();
     Outgoing { path: method.to_owned(), verb: Verb::Post, json_length: None, pieces, infer: false }
 }
 

@@ -8,14 +8,13 @@ use std::task::Wake;
 use alipes_protocol::limits::CLIENT_FRAME_BYTES;
 use alipes_testkit::corpus;
 use alipes_testkit::fuzz::{Choices, Fuzzer, pieces};
-use bytes::BytesMut;
 
 use super::call::UNSENT_BYTES;
 use super::*;
 use crate::grpc::unary_connection::frames::HEAD_BYTES;
 use crate::grpc::unary_connection::fuzz::connections;
 use crate::grpc::unary_connection::recorded;
-use crate::grpc::unary_connection::tests::target;
+use crate::grpc::unary_connection::tests::{framed, target};
 use crate::scripted::Scripted;
 
 /// Bytes of an input's end that say how it arrives, and what callers do meanwhile.
@@ -107,6 +106,14 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
+    fn new(
+        connection: &'a SharedConnection<Scripted>,
+        driver: impl Future<Output = ()> + 'a,
+        outcomes: &'a RefCell<Vec<Vec<Outcome>>>,
+    ) -> Table<'a> {
+        Table { connection, driver: Task::new(driver), callers: Vec::new(), outcomes, polls: 0 }
+    }
+
     fn add(&mut self, target: &'a Target, sizes: Vec<usize>) {
         let (connection, outcomes, number) = (self.connection, self.outcomes, self.callers.len());
         outcomes.borrow_mut().push(Vec::new());
@@ -156,10 +163,7 @@ impl<'a> Table<'a> {
 }
 
 fn message(size: usize) -> Bytes {
-    let mut message = BytesMut::from(&[0][..]);
-    message.put_u32(size as u32);
-    message.put_bytes(7, size);
-    message.freeze()
+    framed(&vec![7; size])
 }
 
 fn check_calls(input: &[u8]) {
@@ -167,13 +171,7 @@ fn check_calls(input: &[u8]) {
     let (socket, target) = (Scripted::default(), target());
     let (connection, driver) = SharedConnection::new(socket.clone());
     let outcomes = RefCell::default();
-    let mut table = Table {
-        connection: &connection,
-        driver: Task::new(driver),
-        callers: Vec::new(),
-        outcomes: &outcomes,
-        polls: 0,
-    };
+    let mut table = Table::new(&connection, driver, &outcomes);
     let mut withdrawn = Vec::new();
     for _ in 0..=choices.below(CALLERS) {
         table.add(&target, vec![choices.pick(&SIZES), choices.pick(&SIZES)]);
@@ -257,13 +255,7 @@ fn end_of(pieces: &[&[u8]], callers: usize) -> Vec<Vec<Outcome>> {
     let (socket, target) = (Scripted::default(), target());
     let (connection, driver) = SharedConnection::new(socket.clone());
     let outcomes = RefCell::default();
-    let mut table = Table {
-        connection: &connection,
-        driver: Task::new(driver),
-        callers: Vec::new(),
-        outcomes: &outcomes,
-        polls: 0,
-    };
+    let mut table = Table::new(&connection, driver, &outcomes);
     (0..callers).for_each(|_| table.add(&target, vec![10]));
     socket.accept(usize::MAX);
     for part in pieces {
