@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from support.models import add_model, small_model
 __all__ = ["SWEPT", "Swept"]
 
 _HEAD: Final = """
+import fcntl
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -33,51 +35,43 @@ def read(request):
 
 """
 
-_DEVICE: Final = (
-    _HEAD
-    + '''
-class TritonPythonModel:
-    """Waits as for a device of its own: some time for each execution, and a little for each row."""
 
+def _waiting(about: str, wait: str, more: str = "") -> str:
+    """A model that waits as for a device, and gives its rows back; `rows` of all requests are in an execution."""
+    return f'''{_HEAD}
+class TritonPythonModel:
+    """{about}"""
+{indent(more, "    ")}
     def execute(self, requests):
         inputs = [read(request) for request in requests]
-        time.sleep(0.012 + 0.0016 * sum(map(len, inputs)))
-        return [answer(request, rows) for request, rows in zip(requests, inputs)]
+        rows = sum(map(len, inputs))
+{indent(wait, "        ")}
+        return [answer(request, one) for request, one in zip(requests, inputs)]
 '''
+
+
+_DEVICE: Final = _waiting(
+    "Waits as for a device of its own: some time for each execution, and a little for each row.",
+    "time.sleep(0.012 + 0.0016 * rows)",
 )
 
-_SHARED: Final = (
-    _HEAD
-    + '''
-class TritonPythonModel:
-    """Waits as for a device that all instances share, and as for the work before and after it, which they do not."""
-
-    def initialize(self, args):
-        self.device = open(__file__)
-
-    def execute(self, requests):
-        import fcntl
-
-        inputs = [read(request) for request in requests]
-        time.sleep(0.008)
-        fcntl.flock(self.device, fcntl.LOCK_EX)
-        time.sleep(0.008 + 0.001 * sum(map(len, inputs)))
-        fcntl.flock(self.device, fcntl.LOCK_UN)
-        return [answer(request, rows) for request, rows in zip(requests, inputs)]
-'''
+_SHARED: Final = _waiting(
+    "Waits as for a device that all instances share, and as for the work before and after it, which they do not.",
+    """
+time.sleep(0.008)
+fcntl.flock(self.device, fcntl.LOCK_EX)
+time.sleep(0.008 + 0.001 * rows)
+fcntl.flock(self.device, fcntl.LOCK_UN)
+""",
+    """
+def initialize(self, args):
+    self.device = open(__file__)
+""",
 )
 
-_STEPS: Final = (
-    _HEAD
-    + '''
-class TritonPythonModel:
-    """Waits as for a device that does six rows at a time."""
-
-    def execute(self, requests):
-        inputs = [read(request) for request in requests]
-        time.sleep(0.004 + 0.01 * -(-sum(map(len, inputs)) // 6))
-        return [answer(request, rows) for request, rows in zip(requests, inputs)]
-'''
+_STEPS: Final = _waiting(
+    "Waits as for a device that does six rows at a time.",
+    "time.sleep(0.004 + 0.01 * -(-rows // 6))",
 )
 
 _MATRICES: Final = (
