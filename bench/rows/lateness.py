@@ -6,17 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from bench.fleet import ALIPES, Fleet
+from bench.fleet import Fleet
 from bench.load import own, timer
 from bench.rows.row import Better, Cell, Facts, Row, Sample, Target
-from bench.rows.testers import OWN, SMALL, STREAMS
+from bench.rows.testers import OWN, Closed
 from bench.servers import probe
 from bench.servers.endpoint import Endpoint
-from bench.work import GRPC, JSON, Work, work
+from bench.work import GRPC, JSON, Work
 
 BESIDE = "bare timer loop, another load beside it"
 ALONE = "bare timer loop, nothing beside it"
-WIRES = {JSON: "http", GRPC: "grpc"}
 #: What is measured first: the rate of a closed loop, half of which is asked for.
 CLOSED_S = 1.5
 #: How much longer the other load lasts than the timer loop beside it.
@@ -49,12 +48,11 @@ class LatenessRow:
 
     def cells(self, fleet: Fleet) -> Sequence[Cell]:
         """The three in turn, at one rate."""
-        piece, wire = work(SMALL, self.form), WIRES[self.form]
-        endpoint = fleet.endpoint(ALIPES, piece)
-        if endpoint is None:
+        closed = Closed.to(fleet, self.form)
+        if closed is None:
             return []
-        closed, _ = own.post(endpoint.port(piece), piece, STREAMS[self.form], CLOSED_S, wire)
-        load = Load(endpoint, piece, wire, round(closed.rate / 2))
+        seen, _ = closed.run(CLOSED_S)
+        load = Load(closed.endpoint, closed.piece, closed.wire, round(seen.rate / 2))
         return [
             Cell(OWN, lambda seconds: _sample(load.run(seconds))),
             Cell(BESIDE, lambda seconds: _beside(load, seconds)),

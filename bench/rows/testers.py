@@ -3,6 +3,7 @@
 import resource
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from bench.fleet import ALIPES, Fleet
 from bench.load import h2load, own, wrk
@@ -10,13 +11,15 @@ from bench.load.h2load import Streams
 from bench.load.tool import Measurement
 from bench.rows.load import RATE
 from bench.rows.row import CPU_US, Better, Cell, Facts, Row, Sample, Target
-from bench.work import GRPC, JSON, work
+from bench.servers.endpoint import Endpoint
+from bench.work import GRPC, JSON, Work, work
 
 SMALL = "mlp"
 OWN = "alipes loadtest"
 WRK = "wrk"
 H2LOAD = "h2load"
 STREAMS = {JSON: Streams(64, 1), GRPC: Streams(8, 8)}
+WIRES = {JSON: "http", GRPC: "grpc"}
 
 
 def tester_rows() -> list[Row]:
@@ -47,25 +50,53 @@ class TesterRow:
 
     def cells(self, fleet: Fleet) -> Sequence[Cell]:
         """A cell for each tester of the protocol."""
-        piece, streams = work(SMALL, self.form), STREAMS[self.form]
-        endpoint = fleet.endpoint(ALIPES, piece)
-        if endpoint is None:
+        closed = Closed.to(fleet, self.form)
+        if closed is None:
             return []
-        if self.form == GRPC:
-            answer_bytes = fleet.answer_bytes(ALIPES, piece)
-            port = endpoint.grpc_port
-            other = Cell(
-                H2LOAD,
-                lambda seconds: _sample(
-                    lambda: h2load.post(port, piece, streams, seconds, answer_bytes, latency=False)
-                ),
-            )
-            return [Cell(OWN, lambda seconds: _own(own.post(port, piece, streams, seconds, "grpc"))), other]
-        port = endpoint.http_port
+        port, piece, streams = closed.port, closed.piece, closed.streams
+
+        answer_bytes = fleet.answer_bytes(ALIPES, piece) if self.form == GRPC else 0
+
+        def load(seconds: float) -> Measurement:
+            if self.form != GRPC:
+                return wrk.post(port, piece, streams.connections, seconds)
+            return h2load.post(port, piece, streams, seconds, answer_bytes, latency=False)
+
+        other = H2LOAD if self.form == GRPC else WRK
         return [
-            Cell(OWN, lambda seconds: _own(own.post(port, piece, streams, seconds, "http"))),
-            Cell(WRK, lambda seconds: _sample(lambda: wrk.post(port, piece, streams.connections, seconds))),
+            Cell(OWN, lambda seconds: _own(closed.run(seconds))),
+            Cell(other, lambda seconds: _sample(lambda: load(seconds))),
         ]
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The engine's closed loop to the small model, over a protocol."""
+
+    endpoint: Endpoint
+    piece: Work
+    streams: Streams
+    wire: str
+
+    @classmethod
+    def to(cls, fleet: Fleet, form: str) -> Self | None:
+        """One over a protocol; none where the server is not there."""
+        piece = work(SMALL, form)
+        endpoint = fleet.endpoint(ALIPES, piece)
+        return None if endpoint is None else cls(endpoint, piece, STREAMS[form], WIRES[form])
+
+    @property
+    def port(self) -> int:
+        """The server's, of the protocol."""
+        return self.endpoint.port(self.piece)
+
+    def run(self, seconds: float) -> tuple[Measurement, float]:
+        """What was measured, and the processor time of the threads that sent, in microseconds for each request.
+
+        Raises:
+            LoadFailed: If a request failed.
+        """
+        return own.post(self.port, self.piece, self.streams, seconds, self.wire)
 
 
 def _own(seen: tuple[Measurement, float]) -> Sample:
