@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 from alipes.apps.docs_page import Page
 
@@ -43,9 +44,10 @@ def openapi_document(models: Iterable[Mapping[str, Any]], version: str) -> dict[
     schemas: dict[str, Any] = {"Error": _ERROR}
     for model in sorted(models, key=lambda one: str(one["name"])):
         methods = model.get("methods", ("POST",))
-        paths[f"/{model['name']}"] = {method.lower(): _endpoint(model, method, methods) for method in methods}
+        name = quote(model["name"], safe="")
+        paths[f"/{name}"] = {method.lower(): _endpoint(model, method, methods) for method in methods}
         if model["schema"]["tensors"] is not None and not model["is_stream"]:  # streams go over gRPC
-            paths[f"/v2/models/{model['name']}/infer"] = {"post": _tensors(model)}
+            paths[f"/v2/models/{name}/infer"] = {"post": _tensors(model)}
         schemas |= model["schema"]["components"]
     paths["/v2/health/ready"] = {"get": _ready()}
     return {

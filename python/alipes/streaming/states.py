@@ -160,7 +160,7 @@ def _stateful_models(endpoint: _HttpEndpoint, model: str) -> Iterator[str]:
 
 
 def _model_path(path: str) -> str:
-    return f"/v2/models/{path}"
+    return f"/v2/models/{quote(path)}"
 
 
 def _state_path(path: str, sequence: int | str) -> str:

@@ -29,6 +29,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("models")
     sizes = {"stride_size": STRIDE, "snapshot_size": LENGTH, "batch_size": BATCH, "channels": f"w:{CHANNELS}"}
     add_streaming(folder, "windows", "snapshotter", **sizes)
+    add_streaming(folder, "5% of ä", "snapshotter", **sizes)
     sizes = {"update_size": STRIDE, "num_updates": UPDATES, "batch_size": BATCH, "kernel_size": LENGTH}
     add_streaming(folder, "means", "averager", **sizes, channels=CHANNELS, unbiased_start=1)
     (folder / "net" / "1").mkdir(parents=True)
@@ -95,6 +96,11 @@ def test_a_script_moves_a_stream_of_an_ensemble(server: ServerProcess, other: Se
     found = np.concatenate([answer[0] for answer in answers], axis=1)
     kernels = windows(signal, STRIDE, LENGTH) / np.float32(2)
     assert found.tobytes() == means(kernels, STRIDE, UPDATES, unbiased=True).tobytes()
+
+
+def test_a_model_is_found_whatever_its_name(server: ServerProcess) -> None:
+    with pytest.raises(NotFound, match="sequence 5"):
+        streaming.take_states(server.http, "5% of ä", 5)
 
 
 def test_a_script_puts_all_states_of_an_ensemble_or_none(server: ServerProcess, other: ServerProcess) -> None:

@@ -97,6 +97,7 @@ class TritonPythonModel:
 def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Start) -> ServerProcess:
     repository = tmp_path_factory.mktemp("models")
     add_call_model(repository, "echo", ECHO, config="max_batch_size: 0")
+    add_call_model(repository, "5% of ä", ECHO)
     add_call_model(repository, "batches", ECHO, config="max_batch_size: 8\ndynamic_batching { }")
     add_call_model(repository, "tells", TELLS, methods=("POST", "GET", "DELETE"))
     add_call_model(repository, "sets", SETS)
@@ -258,6 +259,11 @@ def test_an_unknown_compression_is_refused(ask: Ask) -> None:
     answer = ask("/echo", b"x", {"Content-Encoding": "br"})
     assert (answer.status, answer.headers["Accept-Encoding"]) == (501, "gzip, deflate")
     assert ask("/echo", gzip.compress(b"x" * 100)[:-9], {"Content-Encoding": "gzip"}).status == 400
+
+
+def test_an_endpoint_is_found_whatever_its_name(ask: Ask) -> None:
+    assert ask("/" + quote("5% of ä"), b"hello").body == b"hello"
+    assert "/5%25%20of%20%C3%A4" in ask("/openapi.json", b"", method="GET").json["paths"]
 
 
 def test_the_page_lists_the_endpoints(ask: Ask) -> None:
