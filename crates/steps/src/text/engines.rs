@@ -11,18 +11,20 @@ use bytes::Bytes;
 use super::detokenizer::Detokenizer;
 use super::error::TextError;
 use super::tokenizer::Tokenizer;
+use super::words::Words;
 use crate::numbers::{input, last_axis};
 
 /// Texts, or pairs of texts, become rows of tokens.
 pub struct Texts {
     tokenizer: Arc<Tokenizer>,
+    words: Words,
     refused: Vec<RefusedRow>,
 }
 
 impl Texts {
-    /// An instance.
+    /// An instance, which remembers words of its own.
     pub fn new(tokenizer: Arc<Tokenizer>) -> Texts {
-        Texts { tokenizer, refused: Vec::new() }
+        Texts { tokenizer, words: Words::default(), refused: Vec::new() }
     }
 }
 
@@ -37,10 +39,10 @@ impl Engine for Texts {
         let first = input(inputs, 0)?;
         let texts = elements::iter(first.data);
         let mut rows = match inputs.iter().find(|input| input.index == 1) {
-            None => self.tokenizer.rows(texts.map(|text| (text, None))),
+            None => self.tokenizer.rows(&mut self.words, texts.map(|text| (text, None))),
             Some(second) => {
                 let pairs = texts.zip(elements::iter(second.data));
-                self.tokenizer.rows(pairs.map(|(text, pair)| (text, Some(pair))))
+                self.tokenizer.rows(&mut self.words, pairs.map(|(text, pair)| (text, Some(pair))))
             }
         };
         self.refused.extend(rows.failed.drain(..).map(|(row, error)| refused(row, "text", &error)));
@@ -127,7 +129,7 @@ fn integers(numbers: &[i64], datatype: Datatype) -> Bytes {
     if datatype == Datatype::Int32 {
         numbers.iter().flat_map(|&number| (number as i32).to_le_bytes()).collect()
     } else {
-        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+        Bytes::copy_from_slice(bytemuck::cast_slice(numbers))
     }
 }
 

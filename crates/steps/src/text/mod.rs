@@ -6,6 +6,7 @@
 //! - `file`: reading it, within limits.
 //! - `effort`: what its regular expressions may cost.
 //! - `tokenizer`, `padding`: a text's tokens; rows of one length.
+//! - `words`, `frame`, `locality`: texts put together from words whose tokens are known.
 //! - `detokenizer`: the way back.
 //! - `engines`: both as engines.
 //! - `error`: what is refused, and the limits.
@@ -15,10 +16,13 @@ mod effort;
 mod engines;
 mod error;
 mod file;
+mod frame;
+mod locality;
 mod padding;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
+mod words;
 
 pub use detokenizer::Detokenizer;
 pub use engines::{Texts, Tokens};

@@ -9,6 +9,7 @@ use alipes_spec::{DetokenizerSpec, TokenizerSpec};
 use super::detokenizer::Detokenizer;
 use super::error::{MAX_TOKENS, TextError};
 use super::tokenizer::{TokenRows, Tokenizer};
+use super::words::Words;
 
 /// What `vectors/text/record.py` wrote for one text or pair.
 #[derive(Deserialize)]
@@ -38,7 +39,7 @@ impl Drop for Scratch {
 
 const KINDS: [&str; 3] = ["wordpiece", "bytes_bpe", "unigram"];
 
-fn file(kind: &str) -> PathBuf {
+pub(super) fn file(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/text").join(kind).with_extension("json")
 }
 
@@ -71,11 +72,11 @@ fn detokenizer(kind: &str) -> Detokenizer {
 }
 
 fn rows(tokenizer: &Tokenizer, texts: &[&str]) -> TokenRows {
-    tokenizer.rows(texts.iter().map(|text| (text.as_bytes(), None)))
+    tokenizer.rows(&mut Words::default(), texts.iter().map(|text| (text.as_bytes(), None)))
 }
 
 fn failure(tokenizer: &Tokenizer, text: &[u8]) -> TextError {
-    let mut found = tokenizer.rows([(text, None)].into_iter());
+    let mut found = tokenizer.rows(&mut Words::default(), [(text, None)].into_iter());
     assert_eq!(found.failed.len(), 1);
     found.failed.remove(0).1
 }
@@ -86,7 +87,7 @@ fn every_text_has_the_tokens_of_the_wheel() {
         let tokenizer = tokenizer(kind);
         for one in recorded(kind) {
             let pair = one.pair.as_ref().map(String::as_bytes);
-            let found = tokenizer.rows([(one.text.as_bytes(), pair)].into_iter());
+            let found = tokenizer.rows(&mut Words::default(), [(one.text.as_bytes(), pair)].into_iter());
             assert_eq!(found.failed, [], "{kind} of {:?}", one.text);
             assert_eq!(
                 (found.ids, found.types, found.mask),
@@ -132,7 +133,7 @@ fn a_text_that_cannot_be_tokenized_fails_alone() {
     let short = TokenizerSpec { max_text_bytes: 40, ..plain(&file("wordpiece")) };
     let tokenizer = Tokenizer::of(&short, Vec::new()).expect("a tokenizer");
     let texts: [&[u8]; 3] = [b"How", b"caf\xe9", &[b'a'; 41]];
-    let found = tokenizer.rows(texts.into_iter().map(|text| (text, None)));
+    let found = tokenizer.rows(&mut Words::default(), texts.into_iter().map(|text| (text, None)));
     let wanted = [(1, TextError::NotUtf8 { at: 3 }), (2, TextError::TooLong { bytes: 41, limit: 40 })];
     assert_eq!(found.failed, wanted);
     assert_eq!(found.mask, [1, 1, 1, 0, 0, 0, 0, 0, 0]);

@@ -1,5 +1,6 @@
 //! Text to tokens.
 
+use std::iter;
 use std::path::Path;
 use std::str;
 
@@ -9,7 +10,9 @@ use alipes_spec::{ModelSpec, TokenOutput, TokenizerSpec};
 use tokenizers::{EncodeInput, Encoding, TruncationParams};
 
 use super::error::{MAX_TOKENS, TextError};
+use super::frame::Frame;
 use super::padding::Padding;
+use super::words::{Assembly, Words};
 use super::{effort, file};
 
 /// A loaded tokenizer, and the outputs of the model that it is.
@@ -19,6 +22,8 @@ pub struct Tokenizer {
     special_tokens: bool,
     max_text_bytes: usize,
     outputs: Vec<(TokenOutput, Datatype)>,
+    /// None where texts cannot be put together from words.
+    assembly: Option<Assembly>,
 }
 
 /// The tokens of several texts, row after row; each row has `width` of them.
@@ -69,7 +74,8 @@ impl Tokenizer {
         }
         tokenizer.with_padding(None);
         let (special_tokens, max_text_bytes) = (spec.special_tokens, spec.max_text_bytes);
-        Ok(Tokenizer { tokenizer, padding, special_tokens, max_text_bytes, outputs })
+        let assembly = Assembly::of(&tokenizer, special_tokens);
+        Ok(Tokenizer { tokenizer, padding, special_tokens, max_text_bytes, outputs, assembly })
     }
 
     /// What each output of the model holds, and in which type.
@@ -77,38 +83,50 @@ impl Tokenizer {
         &self.outputs
     }
 
-    /// The tokens of each text, or of each pair of texts.
-    pub fn rows<'a>(&self, texts: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>) -> TokenRows {
-        let encoded: Vec<_> = texts.map(|(text, pair)| self.encode(text, pair)).collect();
-        let lengths = encoded.iter().map(|row| row.as_ref().map_or(0, Encoding::len));
-        let width = self.padding.width(lengths);
+    /// The tokens of each text, or of each pair of texts, with the help of words that were seen before.
+    pub fn rows<'a>(&self, words: &mut Words, texts: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>) -> TokenRows {
+        let found: Vec<_> = texts.map(|(text, pair)| self.row(words, text, pair)).collect();
+        let width = self.padding.width(found.iter().map(|row| row.as_ref().map_or(0, Row::len)));
         let mut rows = TokenRows { width, ..TokenRows::default() };
-        for (at, row) in encoded.into_iter().enumerate() {
+        let capacity = width * found.len();
+        for column in [&mut rows.ids, &mut rows.mask, &mut rows.types] {
+            column.reserve_exact(capacity);
+        }
+        for (at, row) in found.into_iter().enumerate() {
             let row = row.unwrap_or_else(|error| {
                 rows.failed.push((at, error));
-                Encoding::default()
+                Row::default()
             });
             self.add(&mut rows, &row);
         }
         rows
     }
 
-    fn add(&self, rows: &mut TokenRows, row: &Encoding) {
+    fn add(&self, rows: &mut TokenRows, row: &Row) {
         let padding = &self.padding;
         let missing = rows.width - row.len();
         let (before, after) = if padding.left { (missing, 0) } else { (0, missing) };
         let fill = |column: &mut Vec<i64>, values: &[u32], with: i64| {
-            column.extend(std::iter::repeat_n(with, before));
+            column.extend(iter::repeat_n(with, before));
             column.extend(values.iter().map(|&value| i64::from(value)));
-            column.extend(std::iter::repeat_n(with, after));
+            column.extend(iter::repeat_n(with, after));
         };
-        fill(&mut rows.ids, row.get_ids(), padding.token);
-        fill(&mut rows.mask, row.get_attention_mask(), 0);
-        fill(&mut rows.types, row.get_type_ids(), padding.kind);
+        fill(&mut rows.ids, &row.ids, padding.token);
+        fill(&mut rows.mask, &row.mask, 0);
+        fill(&mut rows.types, &row.types, padding.kind);
     }
 
-    fn encode(&self, text: &[u8], pair: Option<&[u8]>) -> Result<Encoding, TextError> {
+    fn row(&self, words: &mut Words, text: &[u8], pair: Option<&[u8]>) -> Result<Row, TextError> {
         let text = self.checked(text)?;
+        if let (Some(assembly), None) = (&self.assembly, pair)
+            && let Some(tokens) = words.tokens(&self.tokenizer, assembly, text)
+        {
+            return Ok(Row::framed(&assembly.frame, tokens));
+        }
+        self.encode(text, pair)
+    }
+
+    fn encode(&self, text: &str, pair: Option<&[u8]>) -> Result<Row, TextError> {
         let input = match pair {
             None => EncodeInput::Single(text.into()),
             Some(pair) => EncodeInput::Dual(text.into(), self.checked(pair)?.into()),
@@ -122,7 +140,7 @@ impl Tokenizer {
         let encoding = encoded.map_err(|error| TextError::Refused(error.to_string()))?;
         match encoding.len() {
             tokens if tokens > MAX_TOKENS => Err(TextError::TooManyTokens { tokens, limit: MAX_TOKENS }),
-            _ => Ok(encoding),
+            _ => Ok(Row::from(&encoding)),
         }
     }
 
@@ -132,5 +150,35 @@ impl Tokenizer {
             return Err(TextError::TooLong { bytes, limit });
         }
         str::from_utf8(text).map_err(|error| TextError::NotUtf8 { at: error.valid_up_to() })
+    }
+}
+
+/// The tokens of one text or pair, not yet filled up.
+#[derive(Default)]
+struct Row {
+    ids: Vec<u32>,
+    mask: Vec<u32>,
+    types: Vec<u32>,
+}
+
+impl Row {
+    /// The tokens of a text with what stands around them.
+    fn framed(frame: &Frame, tokens: &[u32]) -> Row {
+        let own = frame.cut(tokens).iter().map(|&id| (id, frame.kind));
+        let all = frame.before.iter().copied().chain(own).chain(frame.after.iter().copied());
+        let (ids, types): (Vec<u32>, Vec<u32>) = all.unzip();
+        Row { mask: vec![1; ids.len()], ids, types }
+    }
+
+    fn len(&self) -> usize {
+        self.ids.len()
+    }
+}
+
+impl From<&Encoding> for Row {
+    fn from(encoding: &Encoding) -> Row {
+        let [ids, mask, types] =
+            [encoding.get_ids(), encoding.get_attention_mask(), encoding.get_type_ids()].map(<[u32]>::to_vec);
+        Row { ids, mask, types }
     }
 }
