@@ -8,6 +8,7 @@ use alipes_engine::batch::{Gather, Member, Split};
 use alipes_engine::{Engine, EngineError, InputView, OutputTensor, RefusedRow};
 use alipes_protocol::{InferError, Origin, Tensor};
 use alipes_request::responder::{AnswerBatch, Reply};
+use alipes_runtime::executor;
 use alipes_runtime::executor::record::{note_execution, withdraw_cancelled};
 use alipes_runtime::executor::reshape::wire_shape;
 use alipes_runtime::model::{ModelVersion, Pending};
@@ -61,8 +62,10 @@ impl InstanceState {
         let inputs = self.gather.gather([inputs.iter().copied()])?;
         let gathered = alipes_clock::now();
         self.engine.run(&inputs, wanted, outputs)?;
-        if let Some(refused) = self.engine.refused().into_iter().next() {
-            return Err(refused.error);
+        if let Some(RefusedRow { row, error }) = self.engine.refused().into_iter().next() {
+            outputs.clear();
+            let rows = inputs.first().and_then(|input| input.shape.first()).copied().unwrap_or(1);
+            return Err(if rows > 1 { of_row(row, rows, error) } else { error });
         }
         Ok(ExecutionTimes { input: gathered - began, infer: alipes_clock::elapsed(gathered), output: Duration::ZERO })
     }
@@ -97,7 +100,7 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     let time = alipes_clock::elapsed(claimed_at);
     model.pace.note(time);
     model.pace.note_batch(time, bytes);
-    state.outgoing.send();
+    executor::collect(|| state.outgoing.send());
 }
 
 /// Gathers the inputs and runs the engine; the outputs are left in the state.
@@ -219,17 +222,19 @@ fn refuse(
                 state.batch.push(pending);
                 kept.push(answer);
             }
-            Some(row) => {
-                let mut error = InferError::from(row.error);
-                if pending.checked.rows > 1 {
-                    let (row, rows) = (row.row - begin, pending.checked.rows);
-                    error.message = format!("row {row} of {rows}: {}", error.message);
-                }
-                fail_one(model, state, claimed_at, pending, error);
+            Some(RefusedRow { row, error }) => {
+                let rows = pending.checked.rows;
+                let error = if rows > 1 { of_row(row - begin, rows.into(), error) } else { error };
+                fail_one(model, state, claimed_at, pending, error.into());
             }
         }
     }
     kept
+}
+
+/// The error of a row that is not alone in its request.
+fn of_row(row: usize, rows: i64, error: EngineError) -> EngineError {
+    EngineError { message: format!("row {row} of {rows}: {}", error.message), ..error }
 }
 
 fn split<'a>(

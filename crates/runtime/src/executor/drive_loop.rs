@@ -41,12 +41,20 @@ pub fn drive(run: &impl Claimed) {
 /// Drives an instance for one batch, on a thread that others need as well. Gives back a run that has to wait, for a
 /// thread that can.
 pub fn drive_once<T: Claimed>(run: T) -> Option<T> {
-    match run.step() {
-        Step::Again => {
-            run.release();
-            None
+    drive_while(run, || false)
+}
+
+/// The same for one batch after the other, as long as it may go on.
+pub fn drive_while<T: Claimed>(run: T, mut may_go_on: impl FnMut() -> bool) -> Option<T> {
+    loop {
+        match run.step() {
+            Step::Again if may_go_on() => {}
+            Step::Again => {
+                run.release();
+                return None;
+            }
+            Step::Wait(_) => return Some(run),
+            Step::Idle => return None,
         }
-        Step::Wait(_) => Some(run),
-        Step::Idle => None,
     }
 }

@@ -3,6 +3,7 @@
 pub mod alarm;
 mod drive_loop;
 mod exchange;
+mod following;
 mod lock;
 pub mod park;
 pub mod pool;
@@ -16,6 +17,7 @@ use std::time::Instant;
 use crate::model::ModelVersion;
 use drive_loop::Claimed;
 pub use drive_loop::Step;
+pub use pool::collect;
 
 /// A claimed instance, to be driven until it is idle.
 pub struct Run {
@@ -27,7 +29,9 @@ pub struct Run {
 
 impl Claimed for Run {
     fn step(&self) -> Step {
-        self.model.driver.step(&self.model, self.instance)
+        let step = self.model.driver.step(&self.model, self.instance);
+        pool::see_to_following(|| matches!(step, Step::Again) && self.model.waiting() > 0);
+        step
     }
 
     fn park(&self, until: Instant) {
@@ -44,9 +48,10 @@ pub fn start(run: Run) {
     if run.model.pace.is_quick() { start_quick(run) } else { pool::drive(run) }
 }
 
-/// Starts a run that is known to be quick: on this thread where it is a network thread, else in the pool.
+/// Starts a run that is known to be quick: on this thread where it is a network thread, or one of the pool that
+/// collects what its execution starts; else in the pool.
 pub fn start_quick(run: Run) {
-    if let Err(run) = run_queue::push(run) {
+    if let Err(run) = run_queue::push(run).or_else(pool::collected) {
         pool::drive(run);
     }
 }

@@ -6,12 +6,18 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alipes_request::completion::CompletionQueue;
 use alipes_request::responder::Completion;
+use alipes_spec::Scheduling;
 use alipes_stats::turn::{Task, note_request, timed};
 
 use super::{Run, drive_loop, pool};
+
+/// How long one request after the other is executed: as long as a few that take as much as it takes the event loop to
+/// turn.
+const MOMENT: Duration = Duration::from_micros(50);
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
@@ -93,10 +99,16 @@ fn is_empty() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_none_or(|current| current.runs.is_empty()))
 }
 
-/// One batch at a time, so that the network waits for no more than one execution of a quick model.
+/// One batch at a time, so that the network waits for no more than one execution of a quick model. A model that forms
+/// no batches goes on for a moment: nothing is gained for it by what comes meanwhile, and each time that the event loop
+/// turns it asks the system what has come.
 fn step(run: Run) {
     note_request("an execution", &run.model.name);
-    if let Some(waiting) = drive_loop::drive_once(run) {
+    let model = &run.model;
+    // An ensemble's queue forms batches, whatever its specification has to say.
+    let goes_on = matches!(model.spec.scheduling, Scheduling::Direct {}) && model.driver.local_instances().is_some();
+    let end = alipes_clock::now() + MOMENT;
+    if let Some(waiting) = drive_loop::drive_while(run, || goes_on && alipes_clock::now() < end) {
         pool::drive(waiting);
     }
 }
