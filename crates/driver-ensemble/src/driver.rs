@@ -2,12 +2,14 @@
 //!
 //! The version's queue holds only the requests that go through all steps at once; all others go step by step, unqueued.
 
+use std::any::Any;
 use std::sync::Arc;
+use std::time::Instant;
 
 use alipes_protocol::InferError;
 use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::context::Context;
-use alipes_runtime::executor::{self, Run, Step};
+use alipes_runtime::executor::{self, Run, Step, pool};
 use alipes_runtime::model::driver::{
     Driver, DriverFactory, Introspection, Readiness, Rejection, Unqueued, other_engine,
 };
@@ -29,6 +31,12 @@ impl DriverFactory for EnsembleFactory {
         let EngineSpec::Ensemble(steps) = &spec.engine else { return Err(other_engine(spec)) };
         Ok(Arc::new(EnsembleDriver(Ensemble::new(spec, steps, &Arc::downgrade(context))?)))
     }
+}
+
+/// The ensemble that a version is; none where it is another model.
+pub fn ensemble_of(model: &ModelVersion) -> Option<&Arc<Ensemble>> {
+    let driver: &dyn Any = &*model.driver;
+    driver.downcast_ref::<EnsembleDriver>().map(|driver| &driver.0)
 }
 
 /// Drives the steps of an ensemble.
@@ -56,11 +64,16 @@ impl Driver for EnsembleDriver {
     }
 
     fn start(&self, model: &Arc<ModelVersion>, instance: usize) {
-        executor::start_quick(Run { model: Arc::clone(model), instance });
+        let run = Run { model: Arc::clone(model), instance };
+        if self.0.fusing.is_slow() { pool::drive(run) } else { executor::start_quick(run) }
     }
 
     fn step(&self, model: &Arc<ModelVersion>, instance: usize) -> Step {
         fused::drive(&self.0, model, instance)
+    }
+
+    fn park(&self, _: usize, until: Instant) {
+        self.0.fusing.wait_until(until);
     }
 
     fn expire(&self, model: &Arc<ModelVersion>) {

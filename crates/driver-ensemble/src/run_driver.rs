@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use super::run::{self, Event, Run};
 use super::semaphore::Permit;
 use super::step::{self, Prepared, Value};
-use super::{Ensemble, Members};
+use super::{Ensemble, Members, fused};
 
 /// One request's run through an ensemble; one thread at a time has it.
 pub struct RunDriver {
@@ -126,7 +126,9 @@ impl RunDriver {
         };
         match members {
             Ok(members) => {
-                ensemble.fusing.look(ensemble, model, &members);
+                if let Some(parts) = fused::parts_of(&members) {
+                    ensemble.fusing.look(ensemble, model, &parts);
+                }
                 driver.ticket = ensemble.join(&members, &driver.request.context.sequence);
                 driver.members = members;
             }

@@ -1,6 +1,7 @@
 //! One batch on its way through all steps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_engine::batch::{Gather, Member, Split, Views};
@@ -12,9 +13,10 @@ use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 
 use super::super::step;
-use super::claims::Claim;
+use super::claims::{Claim, Claims};
 use super::plan::{Plan, Planned, Source};
 use super::refusal::{fits, refusals};
+use super::traveller::{Inner, Ran, Traveller, joined};
 
 /// A batch, and what it is made in, which is kept from one to the next.
 #[derive(Default)]
@@ -28,44 +30,50 @@ pub struct Batch {
     outgoing: AnswerBatch,
 }
 
-/// Why a batch has come no further.
-enum Failure {
-    /// Its tensors do not fit a step, whose model says so to each request.
+/// Why requests have come no further, and than which step.
+struct Failure {
+    step: usize,
+    why: Why,
+}
+
+enum Why {
+    /// Their tensors do not fit a step, whose model says so to each request.
     Refused(Vec<InferError>),
     /// A model has failed.
     Failed(InferError),
 }
 
 /// What all steps have the same of.
-struct Way<'a> {
-    model: &'a ModelVersion,
-    plan: &'a Plan,
-    claims: &'a [Claim],
-    requests: &'a [Pending],
-    rows: u32,
-    claimed_at: Instant,
+pub struct Way<'a> {
+    /// The ensemble.
+    pub model: &'a ModelVersion,
+    /// How it goes.
+    pub plan: &'a Plan,
+    /// The versions that it goes through.
+    pub parts: &'a [Arc<ModelVersion>],
+    /// Their instances.
+    pub claims: &'a Claims,
+    /// When the batch was taken.
+    pub claimed_at: Instant,
+}
+
+/// The buffers of a batch.
+struct Buffers<'a> {
+    made: &'a mut [Option<OutputTensor>],
+    outputs: &'a mut Vec<OutputTensor>,
 }
 
 impl Batch {
-    /// Rows of its requests together.
-    pub fn rows(&self) -> u32 {
-        self.requests.iter().map(|request| request.checked.rows).sum()
-    }
-
     /// Takes the batch through all steps. Each request has an answer then, whatever happens, to be [sent](Self::send).
-    pub fn go(&mut self, model: &ModelVersion, plan: &Plan, claims: &[Claim], claimed_at: Instant) {
-        let rows = self.rows();
-        let Batch { requests, gather, made, outputs, .. } = self;
-        made.clear();
-        made.resize(plan.tensors, None);
-        let way = Way { model, plan, claims, requests, rows, claimed_at };
-        match way.run(gather, made, outputs) {
-            Ok(times) => self.succeed(model, plan, times),
-            Err(Failure::Refused(errors)) => self.fail(model, errors),
-            Err(Failure::Failed(error)) => {
-                let errors = vec![error; self.requests.len()];
-                self.fail(model, errors);
-            }
+    pub fn go(&mut self, way: &Way<'_>) {
+        self.made.clear();
+        self.made.resize(way.plan.tensors, None);
+        let travellers = self.requests.drain(..).map(Traveller::from).collect();
+        if way.plan.alone == 0 {
+            self.go_together(way, travellers);
+        } else {
+            let groups = self.go_alone(way, travellers);
+            groups.into_iter().for_each(|group| self.go_together(way, group));
         }
         self.made.clear();
     }
@@ -75,23 +83,52 @@ impl Batch {
         self.outgoing.send();
     }
 
-    fn succeed(&mut self, model: &ModelVersion, plan: &Plan, times: ExecutionTimes) {
+    /// Takes each request by itself through the steps that take it so, and puts those together that may be a batch.
+    fn go_alone(&mut self, way: &Way<'_>, travellers: Vec<Traveller>) -> Vec<Vec<Traveller>> {
+        let mut groups: Vec<Vec<Traveller>> = Vec::with_capacity(1);
+        for mut traveller in travellers {
+            let buffers = Buffers { made: &mut self.made, outputs: &mut self.outputs };
+            if let Err(failure) = way.run_alone(&mut traveller, buffers) {
+                self.fail(way, vec![traveller], &[], failure);
+                continue;
+            }
+            match groups.iter_mut().find(|group| group[0].goes_with(&traveller)) {
+                Some(group) => group.push(traveller),
+                None => groups.push(vec![traveller]),
+            }
+        }
+        groups
+    }
+
+    /// Takes requests together through the other steps, and answers them.
+    fn go_together(&mut self, way: &Way<'_>, travellers: Vec<Traveller>) {
+        for (number, &(tensor, _)) in travellers[0].made.iter().enumerate() {
+            self.made[tensor] = joined(&travellers, number);
+        }
+        let mut ran = Vec::with_capacity(way.plan.steps.len());
+        let buffers = Buffers { made: &mut self.made, outputs: &mut self.outputs };
+        match way.run_together(&travellers, &mut self.gather, buffers, &mut ran) {
+            Ok(()) => self.succeed(way, travellers, &ran),
+            Err(failure) => self.fail(way, travellers, &ran, failure),
+        }
+    }
+
+    fn succeed(&mut self, way: &Way<'_>, travellers: Vec<Traveller>, ran: &[Ran]) {
+        let Way { model, plan, .. } = way;
         let last =
             |(index, &tensor): (usize, &usize)| self.made[tensor].take().map(|whole| OutputTensor { index, ..whole });
         let outputs: Vec<OutputTensor> = plan.outputs.iter().enumerate().filter_map(last).collect();
-        let rows = (model.spec.max_batch_size > 0).then(|| self.rows() as usize);
+        let rows = (model.spec.max_batch_size > 0).then(|| rows_of(&travellers) as usize);
         let mut split = match Split::new(&outputs, rows) {
             Ok(split) => split,
-            Err(error) => return self.fail(model, vec![error.into(); self.requests.len()]),
-        };
-        let now = alipes_clock::now();
-        let spent = |request: &Pending| (request.checked.rows, now.duration_since(request.arrived));
-        // Recorded before the answers leave, so that statistics read after an answer include it.
-        model.statistics.executed_each(times, self.requests.iter().map(spent));
-        for request in self.requests.drain(..) {
-            if let Some(outer) = &request.shares {
-                outer.add(&times);
+            Err(error) => {
+                let failure = Failure { step: usize::MAX, why: Why::Failed(error.into()) };
+                return self.fail(way, travellers, ran, failure);
             }
+        };
+        record(way, &travellers, ran);
+        for traveller in travellers {
+            let request = traveller.request;
             let named = |piece: OutputTensor| {
                 let OutputTensor { index, datatype, shape, data } = piece;
                 Tensor { name: model.spec.outputs[index].name.as_str().into(), datatype, shape, data }
@@ -103,35 +140,102 @@ impl Batch {
         }
     }
 
-    fn fail(&mut self, model: &ModelVersion, errors: Vec<InferError>) {
+    fn fail(&mut self, way: &Way<'_>, travellers: Vec<Traveller>, ran: &[Ran], Failure { step, why }: Failure) {
+        let errors = match why {
+            Why::Refused(errors) => errors,
+            Why::Failed(error) => vec![error; travellers.len()],
+        };
         let now = alipes_clock::now();
-        for (request, error) in self.requests.drain(..).zip(errors) {
-            model.statistics.failed(FailureReason::Other, now.duration_since(request.arrived));
-            let message = format!("in ensemble '{}', {}", model.name, error.message);
-            self.outgoing.add(request.responder, Err(InferError { message, ..error }.at(Origin::Model)));
+        for (traveller, mut error) in travellers.into_iter().zip(errors) {
+            way.record_inner(&traveller, ran, Some(step));
+            way.model.statistics.failed(FailureReason::Other, now.duration_since(traveller.request.arrived));
+            for ensemble in way.ensembles_of(step) {
+                error.message = format!("in ensemble '{}', {}", ensemble.name, error.message);
+            }
+            self.outgoing.add(traveller.request.responder, Err(error.at(Origin::Model)));
         }
     }
 }
 
+/// Records requests that have come through all steps. Before the answers leave, so that statistics read after an answer
+/// include it.
+fn record(way: &Way<'_>, travellers: &[Traveller], ran: &[Ran]) {
+    let now = alipes_clock::now();
+    let spent = |request: &Pending| (request.checked.rows, now.duration_since(request.arrived));
+    let statistics = &way.model.statistics;
+    if way.plan.alone == 0 {
+        // All have the same times.
+        let times = travellers.first().map(|first| first.times(ran)).unwrap_or_default();
+        statistics.executed_each(times, travellers.iter().map(|traveller| spent(&traveller.request)));
+    }
+    for traveller in travellers {
+        way.record_inner(traveller, ran, None);
+        let times = traveller.times(ran);
+        if way.plan.alone > 0 {
+            statistics.executed_each(times, [spent(&traveller.request)]);
+        }
+        if let Some(outer) = &traveller.request.shares {
+            outer.add(&times);
+        }
+    }
+}
+
+fn rows_of(travellers: &[Traveller]) -> u32 {
+    travellers.iter().map(|traveller| traveller.request.checked.rows).sum()
+}
+
 impl Way<'_> {
-    /// Runs the steps; what they took together.
-    fn run(
+    /// The ensembles that a step is part of, the innermost first.
+    fn ensembles_of(&self, step: usize) -> impl Iterator<Item = &ModelVersion> {
+        let inner = self.plan.inner.iter().filter(move |inner| inner.steps.contains(&step));
+        inner.map(|inner| &*self.parts[inner.member]).chain([self.model])
+    }
+
+    /// Records what has become of the ensembles that are steps, before the ensemble itself is.
+    fn record_inner(&self, traveller: &Traveller, ran: &[Ran], failed: Option<usize>) {
+        for inner in &self.plan.inner {
+            let statistics = &self.parts[inner.member].statistics;
+            let inner = Inner { statistics, steps: &inner.steps, alone: self.plan.alone };
+            traveller.record_inner(inner, ran, failed);
+        }
+    }
+
+    /// Runs the steps that take a request by itself.
+    fn run_alone(&self, traveller: &mut Traveller, buffers: Buffers<'_>) -> Result<(), Failure> {
+        let Buffers { made, outputs } = buffers;
+        for number in 0..self.plan.alone {
+            let began = traveller.ran.last().map_or(self.claimed_at, |before| before.ended);
+            let inputs: Views<'_> = traveller.request.checked.inputs.iter().map(|input| self.view(input)).collect();
+            let buffers = Buffers { made: &mut *made, outputs: &mut *outputs };
+            let ran = self.run_step(number, std::slice::from_ref(traveller), &inputs, buffers, began)?;
+            drop(inputs);
+            traveller.ran.push(ran);
+            let tensors = self.plan.steps[number].makes.iter();
+            traveller.made.extend(tensors.filter_map(|&tensor| Some((tensor, made[tensor].take()?))));
+        }
+        Ok(())
+    }
+
+    /// Runs the steps that take the batch.
+    fn run_together(
         &self,
+        travellers: &[Traveller],
         gather: &mut Gather,
-        made: &mut [Option<OutputTensor>],
-        outputs: &mut Vec<OutputTensor>,
-    ) -> Result<ExecutionTimes, Failure> {
-        let inputs = self.requests.iter().map(|request| request.checked.inputs.iter().map(|input| self.view(input)));
-        let gathered = gather.gather(inputs).map_err(|error| Failure::Failed(error.into()))?;
-        let (mut total, mut began) = (ExecutionTimes::default(), self.claimed_at);
-        for step in &self.plan.steps {
-            let times = self.run_step(step, &gathered, made, outputs, began)?;
-            total.input += times.input;
-            total.infer += times.infer;
-            total.output += times.output;
+        buffers: Buffers<'_>,
+        ran: &mut Vec<Ran>,
+    ) -> Result<(), Failure> {
+        let Buffers { made, outputs } = buffers;
+        let inputs =
+            travellers.iter().map(|traveller| traveller.request.checked.inputs.iter().map(|input| self.view(input)));
+        let failed = |error: EngineError| Failure { step: self.plan.alone, why: Why::Failed(error.into()) };
+        let gathered = gather.gather(inputs).map_err(failed)?;
+        let mut began = if self.plan.alone == 0 { self.claimed_at } else { alipes_clock::now() };
+        for number in self.plan.alone..self.plan.steps.len() {
+            let buffers = Buffers { made: &mut *made, outputs: &mut *outputs };
+            ran.push(self.run_step(number, travellers, &gathered, buffers, began)?);
             began = alipes_clock::now();
         }
-        Ok(total)
+        Ok(())
     }
 
     fn view<'a>(&self, input: &'a CheckedInput) -> Member<'a> {
@@ -142,23 +246,30 @@ impl Way<'_> {
     /// Runs a step and records it in the statistics of its model.
     fn run_step(
         &self,
-        step: &Planned,
+        number: usize,
+        travellers: &[Traveller],
         gathered: &[InputView<'_>],
-        made: &mut [Option<OutputTensor>],
-        outputs: &mut Vec<OutputTensor>,
+        buffers: Buffers<'_>,
         began: Instant,
-    ) -> Result<ExecutionTimes, Failure> {
-        let claim = &self.claims[step.member];
-        let model = &claim.model;
-        claim.note(began, self.requests.len(), self.rows);
-        let Some(computed) = self.compute(step, gathered, made, outputs) else {
-            return Err(Failure::Refused(refusals(model, step, self.requests, made)));
+    ) -> Result<Ran, Failure> {
+        let step = &self.plan.steps[number];
+        let Buffers { made, outputs } = buffers;
+        let claim = self.claim(step);
+        let (model, rows) = (&claim.model, rows_of(travellers));
+        claim.note(began, travellers.len(), rows);
+        let Some(computed) = compute(claim, rows, step, gathered, made, outputs) else {
+            let requests = travellers.iter().map(|traveller| &traveller.request);
+            return Err(Failure { step: number, why: Why::Refused(refusals(model, step, requests, made)) });
         };
         let ended = alipes_clock::now();
         // With the request itself to the first step, to the others when those before had run.
-        let came = |request: &Pending| if began == self.claimed_at { request.arrived } else { began };
-        let waited = self.requests.iter().map(|request| began.duration_since(came(request)));
-        let spent = self.requests.iter().map(|request| ended.duration_since(came(request)));
+        let came = |traveller: &Traveller| match traveller.ran.last() {
+            _ if number == 0 => traveller.request.arrived,
+            Some(before) if number <= self.plan.alone => before.ended,
+            _ => began,
+        };
+        let waited = travellers.iter().map(|traveller| began.duration_since(came(traveller)));
+        let spent = travellers.iter().map(|traveller| ended.duration_since(came(traveller)));
         if model.statistics.wants_first_responses() {
             spent.clone().for_each(|spent| model.statistics.first_response(spent));
         }
@@ -167,42 +278,47 @@ impl Way<'_> {
             Err(error) => {
                 outputs.clear();
                 spent.for_each(|spent| model.statistics.failed(FailureReason::Backend, spent));
-                return Err(Failure::Failed(error.into()));
+                return Err(Failure { step: number, why: Why::Failed(error.into()) });
             }
         };
         times.input = (ended - began).saturating_sub(times.infer);
-        let requests = self.requests.len() as u64;
-        let execution = Execution { batch_size: self.rows, rows: self.rows, requests, times };
+        let requests = travellers.len() as u64;
+        let execution = Execution { batch_size: rows, rows, requests, times };
         model.statistics.executed(&execution, waited, spent);
         model.pace.note(ended - began);
         step.makes.iter().zip(outputs.drain(..)).for_each(|(&tensor, output)| made[tensor] = Some(output));
-        Ok(times)
+        Ok(Ran { began, ended, times })
     }
 
-    /// Has a step's model compute; none where what it is given does not fit it.
-    fn compute(
-        &self,
-        step: &Planned,
-        gathered: &[InputView<'_>],
-        made: &[Option<OutputTensor>],
-        outputs: &mut Vec<OutputTensor>,
-    ) -> Option<Result<ExecutionTimes, EngineError>> {
-        let Claim { model, instance, .. } = &self.claims[step.member];
-        let batches = model.spec.max_batch_size > 0;
-        let views: Views<'_> =
-            step.inputs.iter().filter_map(|&(index, source)| view(index, source, gathered, made)).collect();
-        if !views.iter().all(|view| fits(&model.spec.inputs[view.index], batches, view)) {
-            return None;
-        }
-        let computed = catch_unwind(AssertUnwindSafe(|| instance.compute(&views, &step.wanted, outputs)));
-        let rows = batches.then_some(self.rows as usize);
-        Some(match computed {
-            // Looked at as if it were split here, so that the model is named that gave too much or too little.
-            Ok(Ok(times)) => Split::new(outputs, rows).map(|_| times),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(EngineError::internal(format!("model '{}' panicked, please report it", model.name))),
-        })
+    fn claim(&self, step: &Planned) -> &Claim {
+        self.claims[step.member].as_ref().expect("an instance of each model that is no ensemble is claimed")
     }
+}
+
+/// Has a step's model compute; none where what it is given does not fit it.
+fn compute(
+    claim: &Claim,
+    rows: u32,
+    step: &Planned,
+    gathered: &[InputView<'_>],
+    made: &[Option<OutputTensor>],
+    outputs: &mut Vec<OutputTensor>,
+) -> Option<Result<ExecutionTimes, EngineError>> {
+    let Claim { model, instance, .. } = claim;
+    let batches = model.spec.max_batch_size > 0;
+    let views: Views<'_> =
+        step.inputs.iter().filter_map(|&(index, source)| view(index, source, gathered, made)).collect();
+    if !views.iter().all(|view| fits(&model.spec.inputs[view.index], batches, view)) {
+        return None;
+    }
+    let computed = catch_unwind(AssertUnwindSafe(|| instance.compute(&views, &step.wanted, outputs)));
+    let rows = batches.then_some(rows as usize);
+    Some(match computed {
+        // Looked at as if it were split here, so that the model is named that gave too much or too little.
+        Ok(Ok(times)) => Split::new(outputs, rows).map(|_| times),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(EngineError::internal(format!("model '{}' panicked, please report it", model.name))),
+    })
 }
 
 /// A step's input out of the batch.

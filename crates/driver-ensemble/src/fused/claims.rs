@@ -7,8 +7,8 @@ use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::Instance;
 use smallvec::SmallVec;
 
-/// An instance for each model, by the model's number among the ensemble's.
-pub type Claims = SmallVec<[Claim; 4]>;
+/// By the number of each part: an instance of it, where one is needed.
+pub type Claims = SmallVec<[Option<Claim>; 4]>;
 
 /// An instance that is nobody else's. Dropping it gives it back.
 pub struct Claim {
@@ -26,9 +26,10 @@ impl Claim {
     }
 }
 
-/// An instance of each of these models; none of any where one has none that is free.
-pub fn all(models: &[Arc<ModelVersion>]) -> Option<Claims> {
-    models.iter().map(claim).collect()
+/// An instance of each of these parts; none of any where one has none that is free.
+pub fn all(parts: &[Arc<ModelVersion>], needed: &[usize]) -> Option<Claims> {
+    let one = |(number, part)| if needed.contains(&number) { claim(part).map(Some) } else { Some(None) };
+    parts.iter().enumerate().map(one).collect()
 }
 
 fn claim(model: &Arc<ModelVersion>) -> Option<Claim> {

@@ -8,45 +8,62 @@
 //!
 //! - `plan`: whether the models allow it, and how it goes.
 //! - `claims`: the instances.
-//! - `batch`: one batch on its way.
+//! - `batch`, `traveller`: one batch on its way, one request of it.
 //! - `refusal`: the errors of requests whose tensors do not fit a step.
 
 mod batch;
 mod claims;
 mod plan;
 mod refusal;
+mod traveller;
 
+use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use alipes_request::completion;
-use alipes_runtime::executor::Step;
+use alipes_runtime::executor::park::Parker;
 use alipes_runtime::executor::record::withdraw_cancelled;
+use alipes_runtime::executor::{self, Step};
 use alipes_runtime::model::pace::Pace;
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_scheduler::Next;
 use alipes_spec::ModelSpec;
 use arc_swap::{ArcSwap, Guard};
-use batch::Batch;
+use batch::{Batch, Way};
 use parking_lot::Mutex;
 use plan::Plan;
+pub use plan::parts_of;
 use smallvec::SmallVec;
 
+use super::driver::ensemble_of;
 use super::{Ensemble, run};
+
+/// As how many requests those of a batch count, for models that take each by itself.
+const OF_A_BATCH: u32 = 16;
 
 /// Turns of a network thread that requests wait for models to be free, for each step: one to run what waits there, and
 /// one for what came to it meanwhile.
 const TRIES_PER_STEP: usize = 2;
 
+/// How long a thread of the pool waits before it looks again whether the models are free, and how often it does: up to
+/// two milliseconds together, as a batch of a network that takes its time lasts.
+const PAUSE: Duration = Duration::from_micros(100);
+const PAUSES: usize = 20;
+
 /// Whether an ensemble's requests go through all steps at once.
 #[derive(Default)]
 pub struct Fusing {
     judged: ArcSwap<Judged>,
-    /// Whether they do now: all models are quick.
+    /// Whether they do now: all models are quick, or all but one.
     open: AtomicBool,
+    /// One model takes its time, so that batches are for a thread of the pool.
+    slow: AtomicBool,
     /// How often in a row the models were found busy.
     tries: AtomicUsize,
+    /// Where threads of the pool wait for models to be free.
+    pause: Parker,
     /// What batches are made in, while none is under way.
     resting: Mutex<Vec<Batch>>,
 }
@@ -56,6 +73,8 @@ pub struct Fusing {
 pub struct Judged {
     of: SmallVec<[Seen; 4]>,
     plan: Option<Plan>,
+    /// All models have as many instances.
+    is_even: bool,
 }
 
 /// A version, which is not kept for having been looked at, and how many instances it had.
@@ -88,29 +107,45 @@ impl Fusing {
         &self,
         ensemble: &Ensemble,
         model: &Arc<ModelVersion>,
-        members: &[Arc<ModelVersion>],
+        parts: &[Arc<ModelVersion>],
     ) -> Guard<Arc<Judged>> {
         let mut judged = self.judged.load();
-        if !judged.is_of(members) {
-            self.judged.store(Arc::new(judge(ensemble, model, members)));
+        if !judged.is_of(parts) {
+            self.judged.store(Arc::new(judge(ensemble, model, parts)));
             judged = self.judged.load();
         }
-        let open = judged.plan.is_some()
-            && ensemble.steps_at_once
-            && Pace::are_quick(members.iter().map(|member| &member.pace));
-        if self.open.load(Ordering::Relaxed) != open {
-            self.open.store(open, Ordering::Relaxed);
+        let plan = judged.plan.as_ref().filter(|_| ensemble.steps_at_once);
+        let quick = plan.is_some_and(|plan| Pace::are_quick(each(plan, parts)));
+        let slow = !quick && plan.is_some_and(|plan| Pace::all_but_one_are_quick(paces(plan, parts)) && judged.is_even);
+        for (is, now) in [(&self.open, quick || slow), (&self.slow, slow)] {
+            if is.load(Ordering::Relaxed) != now {
+                is.store(now, Ordering::Relaxed);
+            }
         }
         judged
+    }
+
+    /// Waits for models to be free.
+    pub fn wait_until(&self, moment: Instant) {
+        self.pause.park_until(moment);
+    }
+
+    /// Whether one model takes its time.
+    pub fn is_slow(&self) -> bool {
+        self.slow.load(Ordering::Relaxed)
     }
 
     /// Whether requests that find an instance busy wait a moment. Else one that goes step by step would have all behind
     /// it do so too for as long as requests come: what is a step before them always keeps some instance. A network
     /// thread comes back once it has driven everything else, by when these are a step further; there is no use in it
-    /// elsewhere.
+    /// on a thread of the pool but where a model takes its time, whose instances it then waits for.
     fn tries_again(&self, steps: usize) -> bool {
-        let again =
-            completion::is_network_thread() && self.tries.fetch_add(1, Ordering::Relaxed) < TRIES_PER_STEP * steps;
+        let most = match completion::is_network_thread() {
+            true => TRIES_PER_STEP * steps,
+            false if self.is_slow() => PAUSES,
+            false => 0,
+        };
+        let again = self.tries.fetch_add(1, Ordering::Relaxed) < most;
         if !again {
             self.tries.store(0, Ordering::Relaxed);
         }
@@ -122,16 +157,30 @@ impl Fusing {
     }
 }
 
-fn judge(ensemble: &Ensemble, model: &Arc<ModelVersion>, members: &[Arc<ModelVersion>]) -> Judged {
-    let of = members.iter().map(|member| Seen { version: Arc::downgrade(member), instances: instances(member) });
-    let plan = Plan::of(ensemble, &model.spec, members);
+fn judge(ensemble: &Ensemble, model: &Arc<ModelVersion>, parts: &[Arc<ModelVersion>]) -> Judged {
+    let of = parts.iter().map(|part| Seen { version: Arc::downgrade(part), instances: instances(part) });
+    let plan = Plan::of(ensemble, &model.spec, parts);
+    let counts = || parts.iter().filter(|part| ensemble_of(part).is_none()).map(instances);
+    let (least, most) = (counts().min().unwrap_or(1).max(1), counts().max().unwrap_or(1));
     if plan.is_some() {
         // As many batches at a time as have an instance of each model.
-        let turns: Vec<usize> = (0..members.iter().map(instances).min().unwrap_or(1).max(1)).collect();
+        let turns: Vec<usize> = (0..least).collect();
         let effect = model.with_queue(|queue, now| queue.rearrange(now, &turns));
         model.carry_out(effect);
     }
-    Judged { of: of.collect(), plan }
+    Judged { of: of.collect(), plan, is_even: least == most }
+}
+
+/// The paces of all steps, and how many executions of each there are.
+fn paces<'a>(plan: &'a Plan, parts: &'a [Arc<ModelVersion>]) -> impl Iterator<Item = (&'a Pace, u32)> {
+    let times = |number: usize| if number < plan.alone { OF_A_BATCH } else { 1 };
+    let steps = plan.steps.iter().enumerate();
+    steps.map(move |(number, step)| (&parts[step.member].pace, times(number)))
+}
+
+/// The pace of each execution.
+fn each<'a>(plan: &'a Plan, parts: &'a [Arc<ModelVersion>]) -> impl Iterator<Item = &'a Pace> {
+    paces(plan, parts).flat_map(|(pace, times)| iter::repeat_n(pace, times as usize))
 }
 
 fn instances(member: &Arc<ModelVersion>) -> usize {
@@ -145,10 +194,7 @@ pub fn drive(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, turn: usize) -
     let (next, effect) = model.with_queue(|queue, now| queue.next(now, turn, &mut batch.requests));
     model.carry_out(effect);
     let step = match next {
-        Next::Take => {
-            go(ensemble, model, &mut batch);
-            Step::Again
-        }
+        Next::Take => go(ensemble, model, &mut batch),
         Next::WaitUntil(until) => Step::Wait(until),
         Next::Idle => Step::Idle,
     };
@@ -157,15 +203,16 @@ pub fn drive(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, turn: usize) -
 }
 
 /// Takes a batch through all steps, now or soon, or each of its requests step by step.
-fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
+fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) -> Step {
     let claimed_at = alipes_clock::now();
     withdraw_cancelled(model, &mut batch.requests, claimed_at);
     if batch.requests.is_empty() {
-        return;
+        return Step::Again;
     }
     let bytes = batch.requests.iter().map(Pending::bytes).sum();
     if completion::is_network_thread() && !model.pace.runs_here(bytes) {
-        return batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
+        batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
+        return Step::Again;
     }
     match fuse(ensemble, model, batch, claimed_at) {
         Outcome::Answered => {
@@ -175,11 +222,15 @@ fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
         Outcome::Busy if ensemble.fusing.tries_again(ensemble.steps.len()) => {
             let effect = model.with_queue(|queue, now| queue.put_back(now, &mut batch.requests.drain(..)));
             model.carry_out(effect);
+            if !completion::is_network_thread() {
+                return Step::Wait(alipes_clock::now() + PAUSE);
+            }
         }
         Outcome::Busy | Outcome::Apart => {
             batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
         }
     }
+    Step::Again
 }
 
 /// What became of a batch.
@@ -194,12 +245,15 @@ enum Outcome {
 
 fn fuse(ensemble: &Ensemble, model: &Arc<ModelVersion>, batch: &mut Batch, claimed_at: Instant) -> Outcome {
     let Ok(members) = ensemble.members() else { return Outcome::Apart };
-    let judged = ensemble.fusing.look(ensemble, model, &members);
-    let Some(plan) = judged.plan.as_ref().filter(|_| ensemble.fusing.is_open()) else { return Outcome::Apart };
-    let Some(claims) = claims::all(&members) else { return Outcome::Busy };
-    batch.go(model, plan, &claims, claimed_at);
+    let Some(parts) = parts_of(&members) else { return Outcome::Apart };
+    let judged = ensemble.fusing.look(ensemble, model, &parts);
+    let may_be_here = !(ensemble.fusing.is_slow() && completion::is_network_thread());
+    let is_open = ensemble.fusing.is_open() && may_be_here;
+    let Some(plan) = judged.plan.as_ref().filter(|_| is_open) else { return Outcome::Apart };
+    let Some(claims) = claims::all(&parts, &plan.models) else { return Outcome::Busy };
+    batch.go(&Way { model, plan, parts: &parts, claims: &claims, claimed_at });
     // First the instances, which whoever is answered may ask for next.
     drop(claims);
-    batch.send();
+    executor::collect(|| batch.send());
     Outcome::Answered
 }

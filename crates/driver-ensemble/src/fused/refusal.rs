@@ -20,14 +20,14 @@ pub fn fits(port: &Port, batches: bool, view: &InputView<'_>) -> bool {
 
 /// The error of each request of a batch whose inputs do not fit a step.
 #[cold]
-pub fn refusals(
+pub fn refusals<'a>(
     member: &ModelVersion,
     step: &Planned,
-    requests: &[Pending],
+    requests: impl Iterator<Item = &'a Pending>,
     made: &[Option<OutputTensor>],
 ) -> Vec<InferError> {
     let batches = member.spec.max_batch_size > 0;
-    requests.iter().scan(0, |row, request| Some(refusal(member, step, request, made, batches, row))).collect()
+    requests.scan(0, |row, request| Some(refusal(member, step, request, made, batches, row))).collect()
 }
 
 fn refusal(

@@ -15,6 +15,10 @@ const QUICK: Duration = Duration::from_micros(300);
 /// time grows as they do.
 const LARGER: usize = 16;
 
+/// One model takes most of the time where the others together take at most one part in so many of its own: what they
+/// could do for other requests meanwhile is no more than that.
+const SMALL_SHARE: u32 = 3;
+
 /// A longer execution than the estimate raises it by this much, in 1/64; a shorter one lowers it by `STEP_DOWN`. Nine
 /// to one makes the estimate settle where one execution in ten is longer. A mean would not do: times are those of the
 /// clock, and on a busy machine a single execution that the system interrupts lasts as long as hundreds of others.
@@ -68,6 +72,19 @@ impl Pace {
     pub fn are_quick<'a>(paces: impl IntoIterator<Item = &'a Pace>) -> bool {
         let estimates: Option<Duration> = paces.into_iter().map(Pace::expected).sum();
         estimates.is_some_and(|together| together <= QUICK)
+    }
+
+    /// Whether one model takes most of the time that models need one right after the other, each so many times; false
+    /// before the first execution of any.
+    pub fn all_but_one_are_quick<'a>(paces: impl IntoIterator<Item = (&'a Pace, u32)>) -> bool {
+        let (mut once, mut all, mut longest) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        for (pace, times) in paces {
+            let Some(estimate) = pace.expected() else { return false };
+            once += estimate;
+            all += estimate * times;
+            longest = longest.max(estimate);
+        }
+        once - longest <= QUICK && (all - longest) * SMALL_SHARE <= longest
     }
 
     /// The estimate, unless the threads do not depend on it.
@@ -137,6 +154,19 @@ mod tests {
     #[test]
     fn an_unknown_model_is_not_quick() {
         assert!(!noted([]).is_quick());
+    }
+
+    #[test]
+    fn one_model_takes_most_of_the_time_where_the_others_are_quick_beside_it() {
+        let (short, long) = (noted([SHORT]), noted([LONG]));
+        let is_so = |paces: &[(&Pace, u32)]| Pace::all_but_one_are_quick(paces.iter().copied());
+        assert!(is_so(&[(&short, 16), (&long, 1), (&short, 1)]));
+        assert!(!is_so(&[(&long, 1), (&long, 1)]));
+        assert!(!is_so(&[(&short, 1), (&short, 1)]), "neither is long beside the other");
+        // A long one for each request of a batch is not small, nor are many short ones.
+        assert!(!is_so(&[(&long, 16), (&short, 1)]));
+        assert!(!is_so(&[&[(&long, 1)][..], &[(&short, 1); 16]].concat()));
+        assert!(!is_so(&[(&noted([]), 1), (&long, 1)]));
     }
 
     #[test]

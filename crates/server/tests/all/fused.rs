@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use crate::common::{TEST_TIMEOUT, service};
 use alipes_driver_native::slots::Slots;
-use alipes_engine::{Engine, EngineError, InputView, OutputTensor};
+use alipes_engine::{Engine, EngineError, InputView, OutputTensor, RefusedRow};
 use alipes_protocol::{Datatype, InferError, InferRequest, RequestedOutput, Tensor};
 use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::build::build;
 use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::executor::run_queue::RunQueue;
 use alipes_runtime::model::ModelVersion;
+use alipes_runtime::model::pace::Pace;
 use alipes_scheduler::{Decision, Why};
 use alipes_service::Service;
+use alipes_spec::ExecutionThreads;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -35,10 +37,12 @@ enum Makes {
     Fewer,
     Failure,
     Panic,
+    /// Rows of as many values more as the first one has hundreds, up to two; a row that begins with 300 is refused.
+    Ragged,
 }
 
 /// An engine that adds up what it is given. Its bytes begin at an odd address, as nothing keeps engines from doing.
-struct Adds(Makes);
+struct Adds(Makes, Vec<RefusedRow>);
 
 impl Engine for Adds {
     fn run(
@@ -65,6 +69,15 @@ impl Engine for Adds {
                 values.truncate(values.len() - WIDTH);
                 0.0
             }
+            Makes::Ragged => {
+                let width = inputs[0].shape[1] as usize;
+                let more = (values[0] / 100.0) as usize % 3;
+                let refused = |(row, _)| RefusedRow { row, error: EngineError::invalid("it begins with 300") };
+                self.1 = values.chunks(width).enumerate().filter(|(_, row)| row[0] == 300.0).map(refused).collect();
+                values = values.chunks(width).flat_map(|row| row.iter().copied().chain(vec![0.5; more])).collect();
+                shape[1] += more as i64;
+                0.0
+            }
             Makes::Failure => return Err(EngineError::internal("it failed")),
             Makes::Panic => panic!("as the test says"),
         };
@@ -77,6 +90,10 @@ impl Engine for Adds {
             data: bytes.slice(1..),
         }));
         Ok(())
+    }
+
+    fn refused(&mut self) -> Vec<RefusedRow> {
+        std::mem::take(&mut self.1)
     }
 }
 
@@ -111,17 +128,31 @@ fn with(mut spec: Value, more: Value) -> Value {
 
 /// A model with these inputs and the outputs `Y` and `Z`, which looks quick.
 fn adder(name: &str, inputs: &[&str], makes: Makes, most: u32, instances: usize) -> Arc<ModelVersion> {
+    let open = makes == Makes::Ragged;
+    model_of(
+        makes,
+        instances,
+        with(
+            common_spec(name, most),
+            json!({
+                "inputs": inputs.iter().map(|name| port(name, open)).collect::<Vec<_>>(),
+            }),
+        ),
+    )
+}
+
+/// The same, of a specification that lacks only what all have alike.
+fn model_of(makes: Makes, instances: usize, spec: Value) -> Arc<ModelVersion> {
     let spec = with(
-        common_spec(name, most),
+        spec,
         json!({
-            "inputs": inputs.iter().map(|name| port(name, false)).collect::<Vec<_>>(),
             "outputs": [port("Z", true), port("Y", true)], "instances": vec!["i"; instances],
             "engine": {"kind": "onnxruntime", "library": "", "model_path": "", "intra_op_threads": 1,
                 "inter_op_threads": 1, "execution_mode": "sequential", "graph_optimization": "all",
                 "session_config": {}, "memory_arena": true},
         }),
     );
-    let engines = (0..instances).map(|_| Box::new(Adds(makes)) as Box<dyn Engine>).collect();
+    let engines = (0..instances).map(|_| Box::new(Adds(makes, Vec::new())) as Box<dyn Engine>).collect();
     let model = ModelVersion::new(serde_json::from_value(spec).unwrap(), Arc::new(Slots::new(engines))).unwrap();
     model.pace.note(Duration::from_micros(1));
     Arc::new(model)
@@ -220,7 +251,7 @@ fn wait(sent: Result<oneshot::Receiver<Answer>, InferError>) -> Answer {
 
 /// What ensembles of different names say alike.
 fn leveled(answer: Answer) -> Answer {
-    answer.map_err(|error| InferError { message: error.message.replace("'apart'", "'fused'"), ..error })
+    answer.map_err(|error| InferError { message: error.message.replace("apart'", "fused'"), ..error })
 }
 
 /// Success, failures, rows and how many spans of waiting and computing are counted.
@@ -370,6 +401,172 @@ fn requests_run_step_by_step_where_an_instance_stays_busy() {
     assert_eq!(stage.fused_batches(0).len(), before);
 }
 
+/// An ensemble whose first steps are an ensemble themselves, and the same where both go step by step.
+struct Nested {
+    service: Arc<Service>,
+    models: Vec<Arc<ModelVersion>>,
+    /// The inner and the outer one.
+    fused: [Arc<ModelVersion>; 2],
+    apart: [Arc<ModelVersion>; 2],
+}
+
+impl Nested {
+    /// So many of the models are steps of the inner ensemble; the first takes each request by itself if it is wanted.
+    fn new(makes: &[Makes], within: usize, alone: bool, most: u32) -> Nested {
+        let model = |number: usize| {
+            let name = format!("m{number}");
+            let scheduling = if alone && number == 0 { json!({"kind": "direct"}) } else { batches(most) };
+            let ports = json!({"inputs": [port("A", true)], "scheduling": scheduling});
+            let mut model = model_of(makes[number], 1, with(common_spec(&name, most), ports));
+            // Quick, however long the test's own requests have taken.
+            Arc::get_mut(&mut model).unwrap().pace = Pace::of(ExecutionThreads::Network);
+            model
+        };
+        let models: Vec<_> = (0..makes.len()).map(model).collect();
+        let service = Arc::new(service(models.iter().map(Arc::clone)));
+        let step = |number: usize| {
+            let from = if number == 0 { "X".into() } else { format!("t{}", number - 1) };
+            json!({"model": format!("m{number}"), "version": -1, "inputs": {"A": from}, "decoupled": false,
+                "outputs": {"Y": format!("t{number}"), "Z": format!("z{number}")}})
+        };
+        let pair = |kind: &str, most_calls: u32| {
+            let between = format!("t{}", within - 1);
+            let last = format!("t{}", makes.len() - 1);
+            let (inner, outer) = (format!("inner_{kind}"), format!("outer_{kind}"));
+            let within_steps: Vec<Value> = (0..within).map(step).collect();
+            let mut steps = vec![json!({"model": &inner, "version": -1, "inputs": {"X": "X"}, "decoupled": false,
+                "outputs": {&between: &between}})];
+            steps.extend((within..makes.len()).map(step));
+            let built = |name: &str, steps: Vec<Value>, output: &str| {
+                let spec = with(
+                    common_spec(name, most),
+                    json!({
+                        "inputs": [port("X", true)], "outputs": [port(output, true)],
+                        "scheduling": {"kind": "direct"}, "instances": [],
+                        "engine": {"kind": "ensemble", "steps": steps, "max_inflight_requests": most_calls},
+                    }),
+                );
+                let spec = serde_json::from_value(spec).unwrap();
+                let built = build(&service.context, spec, &Cancellation::default()).unwrap();
+                service.registry.publish(name, "", vec![Arc::clone(&built)]);
+                built
+            };
+            let inner = built(&inner, within_steps, &between);
+            [inner, built(&outer, steps, &last)]
+        };
+        let (fused, apart) = (pair("fused", 0), pair("apart", 1000));
+        let nested = Nested { service, models, fused, apart };
+        let _ = wait(nested.fused[1].submit(request(0, 1, most), Instant::now(), Responder::unary));
+        nested.assert_at_rest();
+        nested
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<ModelVersion>> {
+        self.models.iter().chain(&self.fused).chain(&self.apart)
+    }
+
+    fn assert_at_rest(&self) {
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        for model in self.all() {
+            while !model.queue().is_quiet() {
+                assert!(Instant::now() < deadline, "{} has not come to rest", model.name);
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Batches that a model ran for an ensemble that went through all steps at once.
+    fn fused_batches(&self, model: usize) -> Vec<(usize, u64)> {
+        let decisions = self.models[model].queue().explain(Instant::now()).decisions;
+        let fused = decisions.into_iter().filter_map(|(_, decision)| match decision {
+            Decision::Took { requests, rows, why: Why::Fused, .. } => Some((requests, rows)),
+            _ => None,
+        });
+        fused.collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ensembles_as_steps_have_equal_answers_and_statistics(
+        makes in vec(any_makes(), 1..5), within in 1usize..5, alone: bool, number in 0usize..4, rows in 1usize..4,
+    ) {
+        let nested = Nested::new(&makes, within.min(makes.len()), alone, 8);
+        let count = |pair: &[Arc<ModelVersion>; 2]| {
+            let before: Vec<_> = nested.models.iter().chain(pair).map(|model| counters(model)).collect();
+            let answer = wait(pair[1].submit(request(number, rows, 8), Instant::now(), Responder::unary));
+            nested.assert_at_rest();
+            let after = nested.models.iter().chain(pair).map(|model| counters(model));
+            (leveled(answer), after.zip(before).map(|(after, before)| difference(after, before)).collect::<Vec<_>>())
+        };
+        let fused_before = nested.fused_batches(0).len();
+        let (apart, fused) = (count(&nested.apart), count(&nested.fused));
+        prop_assert_eq!(&apart, &fused);
+        // A single step that takes each request by itself is no batch.
+        prop_assert_eq!(nested.fused_batches(0).len() - fused_before, usize::from(!alone || makes.len() > 1));
+        drop(nested.service);
+    }
+}
+
+#[test]
+fn requests_whose_rows_differ_after_a_step_of_their_own_are_batches_of_their_kind() {
+    let nested = Nested::new(&[Makes::Ragged, Makes::Sum(1), Makes::Sum(2)], 2, true, 8);
+    let numbers = [0, 1, 3, 6, 4, 1];
+    let expected: Vec<Answer> = numbers
+        .iter()
+        .map(|&number| wait(nested.apart[1].submit(request(number, 2, 8), Instant::now(), Responder::unary)))
+        .map(leveled)
+        .collect();
+    let refused = expected[2].clone().unwrap_err().message;
+    assert_eq!(refused, "in ensemble 'outer_fused', in ensemble 'inner_fused', row 0 of 2: it begins with 300");
+    nested.assert_at_rest();
+    let before = counters(&nested.fused[0]);
+    on_a_network_thread(|runtime, queue| {
+        let sent: Vec<_> = numbers
+            .iter()
+            .map(|&number| nested.fused[1].submit(request(number, 2, 8), Instant::now(), Responder::unary).unwrap())
+            .collect();
+        drop(tokio::task::LocalSet::new());
+        runtime.block_on(async {
+            let serving = tokio::spawn(Arc::clone(queue).serve());
+            for (sent, expected) in sent.into_iter().zip(&expected) {
+                let found = tokio::time::timeout(TEST_TIMEOUT, sent).await.unwrap().unwrap();
+                assert_eq!(&leveled(found), expected);
+            }
+            serving.abort();
+        });
+    });
+    // Batches of up to eight rows, so of four requests; one of the first has wider rows, and one fails.
+    assert_eq!(nested.fused_batches(0), vec![(1, 2); 6]);
+    let mut together = nested.fused_batches(1);
+    together.sort_unstable();
+    assert_eq!(together, [(1, 2), (2, 4), (2, 4)]);
+    let [success, fail, .., rows, _, _] = difference(counters(&nested.fused[0]), before);
+    assert_eq!((success, fail, rows), (5, 1, 10));
+}
+
+#[test]
+fn where_one_model_takes_its_time_all_steps_are_run_beside_the_network() {
+    let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
+    (0..200).for_each(|_| stage.models[1].pace.note(Duration::from_millis(50)));
+    let ask = |number| wait(stage.fused.submit(request(number, 1, 8), Instant::now(), Responder::unary)).unwrap();
+    // The first one still waits in the ensemble's queue, and finds out there.
+    ask(1);
+    let before = stage.fused_batches(0).len();
+    on_a_network_thread(|runtime, _| {
+        // Nobody serves the queue of this thread, so another must have run the steps.
+        let sent: Vec<_> = (0..3)
+            .map(|number| stage.fused.submit(request(number, 1, 8), Instant::now(), Responder::unary).unwrap())
+            .collect();
+        stage.assert_at_rest();
+        drop((runtime, sent));
+    });
+    assert!(stage.fused_batches(0).len() > before);
+    stage.assert_at_rest();
+}
+
 #[test]
 fn partial_requests_and_slow_models_go_step_by_step() {
     let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
@@ -379,7 +576,9 @@ fn partial_requests_and_slow_models_go_step_by_step() {
     ask(InferRequest { outputs, ..request(1, 1, 8) });
     assert_eq!(stage.fused_batches(0).len(), before);
     // The first one still waits in the ensemble's queue, and finds out there.
-    (0..200).for_each(|_| stage.models[1].pace.note(Duration::from_millis(50)));
+    for model in &stage.models {
+        (0..200).for_each(|_| model.pace.note(Duration::from_millis(50)));
+    }
     (0..2).for_each(|number| ask(request(number, 1, 8)));
     assert_eq!(stage.fused_batches(0).len(), before);
 }
