@@ -246,7 +246,7 @@ FIELDS: Final[tuple[Field, ...]] = (
             "instance_group": "Copies of the model; one group named like the model where not given.",
             "instance_group.name": "Name; `<model>_<i>` where not given.",
             "instance_group.kind": "KIND_GPU: GPUs, or as --gpu-fallback says. KIND_AUTO: GPUs if it can. Else CPU.",
-            "instance_group.count": "Instances, on each GPU; where not given, 2 of an ONNX model on the CPU, else 1.",
+            "instance_group.count": "Instances, on each GPU; by default 2 for ONNX and native steps on CPUs, else 1.",
         }
     ),
     *_works(

@@ -11,8 +11,10 @@ from alipes.config.schema import ModelConfig
 __all__ = ["normalize", "normalize_batching", "normalize_instance_groups"]
 
 _DEFAULT_IDLE_US: Final = 1_000_000
-_TWO_ON_CPU: Final = ("onnxruntime", "tensorflow")
-"""Backends that get two instances on the CPU where the configuration gives no count."""
+_NATIVE_STEPS: Final = ("detokenizer", "mean_pooling", "picture", "softmax", "tokenizer", "top_k")
+_TWO_ON_CPU: Final = ("onnxruntime", "tensorflow", *_NATIVE_STEPS)
+"""Backends that get two instances on the CPU where the configuration gives no count: as many for a step as for the
+network beside it, so that neither waits for the other."""
 
 
 def normalize(config: ModelConfig) -> None:
