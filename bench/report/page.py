@@ -63,6 +63,11 @@ METHOD = """\
 - Pictures are the JPEG of 30 kB and 512 x 384 pixels of `examples/serving-lab`, whose `run.py` starts and measures its
   variants, and checks each answer. The lab's `model.py` and FastAPI pages get base64, the ensemble gets the file.
   Decoding is compared by CPU: that of the server for a request, and that of Pillow in a loop.
+- Sentences are the 24 known questions of `examples/questions` and the 26 sentences of its `held_out.tsv`. The step
+  alone is compared by CPU, as decoding is: that of the server for requests of all fifty as one batch, JSON in and out,
+  and that of the package `tokenizers` in a loop, which encodes one text at a time and makes its two numpy arrays, as a
+  `model.py` does. The step remembers words, so it finds here what it finds in the traffic of one shop: nearly all of
+  them are known. Over HTTP, one sentence in a request, both forms pay for the request, and the rates show what is left.
 - Python models are the same `model.py` and `config.pbtxt` for alipes and for Triton, out of the same folder
   (`bench/models/python`), one instance of each. A gRPC stream is read by a client of our own that compares every
   response and its place with what must come; the floor of that row says what this client can take.

@@ -5,6 +5,7 @@ The models are those of `examples/questions`; the network alone is sent the toke
 
 import json
 import shutil
+import time
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,16 +14,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bench.fleet import Fleet
 from bench.load import wrk
 from bench.models.python_models import SOURCES
 from bench.paths import PROJECT, WORK
 from bench.rows.load import RATE
-from bench.rows.row import Better, Cell, Facts, Row, Sample, Target
+from bench.rows.row import CPU_US, Better, Cell, Facts, Row, Sample, Target
 from bench.servers.endpoint import Endpoint
 from bench.work import WrongAnswer
 
-EXAMPLE = PROJECT / "examples" / "questions" / "models"
+QUESTIONS = PROJECT / "examples" / "questions"
+EXAMPLE = QUESTIONS / "models"
+TOKENIZER = EXAMPLE / "tokens" / "1" / "tokenizer.json"
 SENTENCE = "is it possible to switch my mobile number?"
 MEANT = "How do I change my phone number?"
 CONNECTIONS = 64
@@ -32,6 +37,7 @@ WIDTH = 64
 
 NATIVE = "alipes, tokenizer"
 IN_PYTHON = "alipes, tokenizer in Python"
+WHEEL = "tokenizers in Python"
 WHOLE = "alipes, ensemble"
 ALONE = "alipes, network alone"
 
@@ -48,7 +54,7 @@ output [
 ]
 instance_group [ {{ kind: KIND_CPU count: 1 }} ]
 dynamic_batching {{ }}
-parameters {{ key: "tokenizer" value {{ string_value: "{EXAMPLE / "tokens" / "1" / "tokenizer.json"}" }} }}
+parameters {{ key: "tokenizer" value {{ string_value: "{TOKENIZER}" }} }}
 parameters {{ key: "pad_to_multiple_of" value {{ string_value: "{MULTIPLE}" }} }}
 """
 
@@ -59,6 +65,8 @@ class Request:
 
     model: str
     document: dict[str, Any]
+    #: What it brings, for the name of the file.
+    brings: str = "sentence"
 
     @property
     def path(self) -> str:
@@ -67,7 +75,7 @@ class Request:
 
     def file(self) -> Path:
         """Writes it for the load tool."""
-        path = WORK / "bodies" / f"{self.model}_sentence.request"
+        path = WORK / "bodies" / f"{self.model}_{self.brings}.request"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self.document), encoding="utf-8")
         return path
@@ -85,6 +93,19 @@ class Request:
 def text_request(model: str) -> Request:
     """The sentence for a model with an input `text`."""
     return Request(model, {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1, 1], "data": [SENTENCE]}]})
+
+
+def sentences() -> list[str]:
+    """The known questions, and what was written by hand to be matched with them: all of them different."""
+    known = (EXAMPLE / "nearest" / "questions.txt").read_text(encoding="utf-8").splitlines()
+    written = (QUESTIONS / "held_out.tsv").read_text(encoding="utf-8").splitlines()
+    return known + [line.split("\t")[0] for line in written]
+
+
+def texts_request(texts: Sequence[str]) -> Request:
+    """Several texts for the tokenizer, as one batch."""
+    text = {"name": "text", "datatype": "BYTES", "shape": [len(texts), 1], "data": list(texts)}
+    return Request("tokens", {"inputs": [text]}, "sentences")
 
 
 def network_request(tokens: dict[str, Any]) -> Request:
@@ -106,7 +127,7 @@ class TokensRow:
             title=f"Sentence in, tokens out, HTTP JSON, {CONNECTIONS} connections",
             unit=RATE,
             better=Better.MORE,
-            targets=(Target(NATIVE, IN_PYTHON, 5),),
+            targets=(Target(NATIVE, IN_PYTHON),),
         )
     )
 
@@ -125,6 +146,74 @@ class TokensRow:
         if any(tokens != found[0] for tokens in found) or len(found[0]["input_ids"]) != MULTIPLE:
             raise WrongAnswer(f"the tokens differ: {found}")
         return [_cell(label, endpoint, request) for label, request in requests.items()]
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """Sentences to tokens: by the step, with all that its server does for a request, and by the wheel in a loop.
+
+    Their CPU is compared, for the reason that `pictures_decode` gives.
+    """
+
+    facts: Facts = field(
+        default_factory=lambda: Facts(
+            name="tokens_step",
+            title="A sentence to tokens, the step alone",
+            unit="texts for each second of CPU",
+            better=Better.MORE,
+            targets=(Target(NATIVE, WHEEL, 5),),
+        )
+    )
+
+    def cells(self, fleet: Fleet) -> Sequence[Cell]:
+        """The step, and the wheel where it is installed."""
+        endpoint, texts = _endpoint(fleet), sentences()
+        request = texts_request(texts)
+        step = Cell(NATIVE, partial(_texts, endpoint, request, len(texts)))
+        if find_spec("tokenizers") is None:
+            fleet.skipped["tokenizers"] = "the package is not installed: pip install 'alipes[examples]'"
+            return [step]
+        wheel = Wheel()
+        check_tokens(request.ask(endpoint), [wheel.tokens(text) for text in texts])
+        return [step, Cell(WHEEL, partial(wheel.loop, texts))]
+
+
+class Wheel:
+    """The package `tokenizers`, as a `model.py` uses it for one text."""
+
+    def __init__(self) -> None:
+        """Reads the tokenizer, and pads as the step does."""
+        from tokenizers import Tokenizer
+
+        self._tokenizer = Tokenizer.from_file(str(TOKENIZER))
+        self._tokenizer.enable_padding(pad_to_multiple_of=MULTIPLE)
+
+    def tokens(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of tokens, and 1 where there is one: INT64 `[1, tokens]` each."""
+        row = self._tokenizer.encode(text)
+        return np.array([row.ids]), np.array([row.attention_mask])
+
+    def loop(self, texts: Sequence[str], seconds: float) -> Sample:
+        """One text after the other."""
+        count, begin_s, end = 0, time.process_time(), time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            for text in texts:
+                self.tokens(text)
+            count += len(texts)
+        return Sample(count / (time.process_time() - begin_s), {"texts": count})
+
+
+def check_tokens(answer: dict[str, Any], expected: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Compares the rows of a batch with those of single texts, which may be filled up less.
+
+    Raises:
+        WrongAnswer: If a text has other tokens.
+    """
+    ids, mask = (np.array(answer[name]["data"]).reshape(len(expected), -1) for name in ("input_ids", "attention_mask"))
+    for row, (own_ids, own_mask) in enumerate(expected):
+        found, wanted = ids[row][mask[row] == 1], own_ids[own_mask == 1]
+        if not np.array_equal(found, wanted):
+            raise WrongAnswer(f"text {row} has the tokens {found}, expected {wanted}")
 
 
 @dataclass(frozen=True)
@@ -157,7 +246,7 @@ class SentencesRow:
 
 def sentence_rows() -> list[Row]:
     """The rows, in the order of the table."""
-    return [TokensRow(), SentencesRow()]
+    return [TokensRow(), StepRow(), SentencesRow()]
 
 
 def _cell(label: str, endpoint: Endpoint, request: Request) -> Cell:
@@ -168,7 +257,14 @@ def _measure(endpoint: Endpoint, request: Request, body: Path, seconds: float) -
     before_s = endpoint.process.cpu_seconds()
     measurement = wrk.post_file(endpoint.http_port, request.path, body, HEADERS, CONNECTIONS, seconds)
     cpu_us = (endpoint.process.cpu_seconds() - before_s) / measurement.requests * 1e6
-    return Sample(measurement.rate, {**measurement.as_json(), "server_cpu_us_per_request": cpu_us})
+    return Sample(measurement.rate, {**measurement.as_json(), CPU_US: cpu_us})
+
+
+def _texts(endpoint: Endpoint, request: Request, count: int, seconds: float) -> Sample:
+    sample = _measure(endpoint, request, request.file(), seconds)
+    # The rate and its CPU are of requests, each with all of the texts.
+    cpu_us = float(str(sample.detail[CPU_US]))
+    return Sample(count / cpu_us * 1e6, {**sample.detail, "texts_in_a_request": count})
 
 
 def _endpoint(fleet: Fleet, *, in_python: bool = False) -> Endpoint:
