@@ -13,10 +13,10 @@ use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 
 use super::super::step;
+use super::batched_request::{BatchedRequest, InnerRecord, Ran, joined};
 use super::claims::{Claim, Claims};
 use super::plan::{Plan, Planned, Source};
 use super::refusal::{fits, refusals};
-use super::traveller::{Inner, Ran, Traveller, joined};
 
 /// A batch, and what it is made in, which is kept from one to the next.
 #[derive(Default)]
@@ -68,11 +68,11 @@ impl Batch {
     pub fn go(&mut self, way: &Way<'_>) {
         self.made.clear();
         self.made.resize(way.plan.tensors, None);
-        let travellers = self.requests.drain(..).map(Traveller::from).collect();
+        let batched = self.requests.drain(..).map(BatchedRequest::from).collect();
         if way.plan.alone == 0 {
-            self.go_together(way, travellers);
+            self.go_together(way, batched);
         } else {
-            let groups = self.go_alone(way, travellers);
+            let groups = self.go_alone(way, batched);
             groups.into_iter().for_each(|group| self.go_together(way, group));
         }
         self.made.clear();
@@ -84,51 +84,51 @@ impl Batch {
     }
 
     /// Takes each request by itself through the steps that take it so, and puts those together that may be a batch.
-    fn go_alone(&mut self, way: &Way<'_>, travellers: Vec<Traveller>) -> Vec<Vec<Traveller>> {
-        let mut groups: Vec<Vec<Traveller>> = Vec::with_capacity(1);
-        for mut traveller in travellers {
+    fn go_alone(&mut self, way: &Way<'_>, batched: Vec<BatchedRequest>) -> Vec<Vec<BatchedRequest>> {
+        let mut groups: Vec<Vec<BatchedRequest>> = Vec::with_capacity(1);
+        for mut one in batched {
             let buffers = Buffers { made: &mut self.made, outputs: &mut self.outputs };
-            if let Err(failure) = way.run_alone(&mut traveller, buffers) {
-                self.fail(way, vec![traveller], &[], failure);
+            if let Err(failure) = way.run_alone(&mut one, buffers) {
+                self.fail(way, vec![one], &[], failure);
                 continue;
             }
-            match groups.iter_mut().find(|group| group[0].goes_with(&traveller)) {
-                Some(group) => group.push(traveller),
-                None => groups.push(vec![traveller]),
+            match groups.iter_mut().find(|group| group[0].goes_with(&one)) {
+                Some(group) => group.push(one),
+                None => groups.push(vec![one]),
             }
         }
         groups
     }
 
     /// Takes requests together through the other steps, and answers them.
-    fn go_together(&mut self, way: &Way<'_>, travellers: Vec<Traveller>) {
-        for (number, &(tensor, _)) in travellers[0].made.iter().enumerate() {
-            self.made[tensor] = joined(&travellers, number);
+    fn go_together(&mut self, way: &Way<'_>, batched: Vec<BatchedRequest>) {
+        for (number, &(tensor, _)) in batched[0].made.iter().enumerate() {
+            self.made[tensor] = joined(&batched, number);
         }
         let mut ran = Vec::with_capacity(way.plan.steps.len());
         let buffers = Buffers { made: &mut self.made, outputs: &mut self.outputs };
-        match way.run_together(&travellers, &mut self.gather, buffers, &mut ran) {
-            Ok(()) => self.succeed(way, travellers, &ran),
-            Err(failure) => self.fail(way, travellers, &ran, failure),
+        match way.run_together(&batched, &mut self.gather, buffers, &mut ran) {
+            Ok(()) => self.succeed(way, batched, &ran),
+            Err(failure) => self.fail(way, batched, &ran, failure),
         }
     }
 
-    fn succeed(&mut self, way: &Way<'_>, travellers: Vec<Traveller>, ran: &[Ran]) {
+    fn succeed(&mut self, way: &Way<'_>, batched: Vec<BatchedRequest>, ran: &[Ran]) {
         let Way { model, plan, .. } = way;
         let last =
             |(index, &tensor): (usize, &usize)| self.made[tensor].take().map(|whole| OutputTensor { index, ..whole });
         let outputs: Vec<OutputTensor> = plan.outputs.iter().enumerate().filter_map(last).collect();
-        let rows = (model.spec.max_batch_size > 0).then(|| rows_of(&travellers) as usize);
+        let rows = (model.spec.max_batch_size > 0).then(|| rows_of(&batched) as usize);
         let mut split = match Split::new(&outputs, rows) {
             Ok(split) => split,
             Err(error) => {
                 let failure = Failure { step: usize::MAX, why: Why::Failed(error.into()) };
-                return self.fail(way, travellers, ran, failure);
+                return self.fail(way, batched, ran, failure);
             }
         };
-        record(way, &travellers, ran);
-        for traveller in travellers {
-            let request = traveller.request;
+        record(way, &batched, ran);
+        for one in batched {
+            let request = one.request;
             let named = |piece: OutputTensor| {
                 let OutputTensor { index, datatype, shape, data } = piece;
                 Tensor { name: model.spec.outputs[index].name.as_str().into(), datatype, shape, data }
@@ -140,48 +140,48 @@ impl Batch {
         }
     }
 
-    fn fail(&mut self, way: &Way<'_>, travellers: Vec<Traveller>, ran: &[Ran], Failure { step, why }: Failure) {
+    fn fail(&mut self, way: &Way<'_>, batched: Vec<BatchedRequest>, ran: &[Ran], Failure { step, why }: Failure) {
         let errors = match why {
             Why::Refused(errors) => errors,
-            Why::Failed(error) => vec![error; travellers.len()],
+            Why::Failed(error) => vec![error; batched.len()],
         };
         let now = alipes_clock::now();
-        for (traveller, mut error) in travellers.into_iter().zip(errors) {
-            way.record_inner(&traveller, ran, Some(step));
-            way.model.statistics.failed(FailureReason::Other, now.duration_since(traveller.request.arrived));
+        for (one, mut error) in batched.into_iter().zip(errors) {
+            way.record_inner(&one, ran, Some(step));
+            way.model.statistics.failed(FailureReason::Other, now.duration_since(one.request.arrived));
             for ensemble in way.ensembles_of(step) {
                 error.message = format!("in ensemble '{}', {}", ensemble.name, error.message);
             }
-            self.outgoing.add(traveller.request.responder, Err(error.at(Origin::Model)));
+            self.outgoing.add(one.request.responder, Err(error.at(Origin::Model)));
         }
     }
 }
 
 /// Records requests that have come through all steps. Before the answers leave, so that statistics read after an answer
 /// include it.
-fn record(way: &Way<'_>, travellers: &[Traveller], ran: &[Ran]) {
+fn record(way: &Way<'_>, batched: &[BatchedRequest], ran: &[Ran]) {
     let now = alipes_clock::now();
     let spent = |request: &Pending| (request.checked.rows, now.duration_since(request.arrived));
     let statistics = &way.model.statistics;
     if way.plan.alone == 0 {
         // All have the same times.
-        let times = travellers.first().map(|first| first.times(ran)).unwrap_or_default();
-        statistics.executed_each(times, travellers.iter().map(|traveller| spent(&traveller.request)));
+        let times = batched.first().map(|first| first.times(ran)).unwrap_or_default();
+        statistics.executed_each(times, batched.iter().map(|one| spent(&one.request)));
     }
-    for traveller in travellers {
-        way.record_inner(traveller, ran, None);
-        let times = traveller.times(ran);
+    for one in batched {
+        way.record_inner(one, ran, None);
+        let times = one.times(ran);
         if way.plan.alone > 0 {
-            statistics.executed_each(times, [spent(&traveller.request)]);
+            statistics.executed_each(times, [spent(&one.request)]);
         }
-        if let Some(outer) = &traveller.request.shares {
+        if let Some(outer) = &one.request.shares {
             outer.add(&times);
         }
     }
 }
 
-fn rows_of(travellers: &[Traveller]) -> u32 {
-    travellers.iter().map(|traveller| traveller.request.checked.rows).sum()
+fn rows_of(batched: &[BatchedRequest]) -> u32 {
+    batched.iter().map(|one| one.request.checked.rows).sum()
 }
 
 impl Way<'_> {
@@ -192,26 +192,26 @@ impl Way<'_> {
     }
 
     /// Records what has become of the ensembles that are steps, before the ensemble itself is.
-    fn record_inner(&self, traveller: &Traveller, ran: &[Ran], failed: Option<usize>) {
+    fn record_inner(&self, one: &BatchedRequest, ran: &[Ran], failed: Option<usize>) {
         for inner in &self.plan.inner {
             let statistics = &self.parts[inner.member].statistics;
-            let inner = Inner { statistics, steps: &inner.steps, alone: self.plan.alone };
-            traveller.record_inner(inner, ran, failed);
+            let inner = InnerRecord { statistics, steps: &inner.steps, alone: self.plan.alone };
+            one.record_inner(inner, ran, failed);
         }
     }
 
     /// Runs the steps that take a request by itself.
-    fn run_alone(&self, traveller: &mut Traveller, buffers: Buffers<'_>) -> Result<(), Failure> {
+    fn run_alone(&self, one: &mut BatchedRequest, buffers: Buffers<'_>) -> Result<(), Failure> {
         let Buffers { made, outputs } = buffers;
         for number in 0..self.plan.alone {
-            let began = traveller.ran.last().map_or(self.claimed_at, |before| before.ended);
-            let inputs: Views<'_> = traveller.request.checked.inputs.iter().map(|input| self.view(input)).collect();
+            let began = one.ran.last().map_or(self.claimed_at, |before| before.ended);
+            let inputs: Views<'_> = one.request.checked.inputs.iter().map(|input| self.view(input)).collect();
             let buffers = Buffers { made: &mut *made, outputs: &mut *outputs };
-            let ran = self.run_step(number, std::slice::from_ref(traveller), &inputs, buffers, began)?;
+            let ran = self.run_step(number, std::slice::from_ref(one), &inputs, buffers, began)?;
             drop(inputs);
-            traveller.ran.push(ran);
+            one.ran.push(ran);
             let tensors = self.plan.steps[number].makes.iter();
-            traveller.made.extend(tensors.filter_map(|&tensor| Some((tensor, made[tensor].take()?))));
+            one.made.extend(tensors.filter_map(|&tensor| Some((tensor, made[tensor].take()?))));
         }
         Ok(())
     }
@@ -219,20 +219,19 @@ impl Way<'_> {
     /// Runs the steps that take the batch.
     fn run_together(
         &self,
-        travellers: &[Traveller],
+        batched: &[BatchedRequest],
         gather: &mut Gather,
         buffers: Buffers<'_>,
         ran: &mut Vec<Ran>,
     ) -> Result<(), Failure> {
         let Buffers { made, outputs } = buffers;
-        let inputs =
-            travellers.iter().map(|traveller| traveller.request.checked.inputs.iter().map(|input| self.view(input)));
+        let inputs = batched.iter().map(|one| one.request.checked.inputs.iter().map(|input| self.view(input)));
         let failed = |error: EngineError| Failure { step: self.plan.alone, why: Why::Failed(error.into()) };
         let gathered = gather.gather(inputs).map_err(failed)?;
         let mut began = if self.plan.alone == 0 { self.claimed_at } else { alipes_clock::now() };
         for number in self.plan.alone..self.plan.steps.len() {
             let buffers = Buffers { made: &mut *made, outputs: &mut *outputs };
-            ran.push(self.run_step(number, travellers, &gathered, buffers, began)?);
+            ran.push(self.run_step(number, batched, &gathered, buffers, began)?);
             began = alipes_clock::now();
         }
         Ok(())
@@ -247,7 +246,7 @@ impl Way<'_> {
     fn run_step(
         &self,
         number: usize,
-        travellers: &[Traveller],
+        batched: &[BatchedRequest],
         gathered: &[InputView<'_>],
         buffers: Buffers<'_>,
         began: Instant,
@@ -255,21 +254,21 @@ impl Way<'_> {
         let step = &self.plan.steps[number];
         let Buffers { made, outputs } = buffers;
         let claim = self.claim(step);
-        let (model, rows) = (&claim.model, rows_of(travellers));
-        claim.note(began, travellers.len(), rows);
+        let (model, rows) = (&claim.model, rows_of(batched));
+        claim.note(began, batched.len(), rows);
         let Some(computed) = compute(claim, rows, step, gathered, made, outputs) else {
-            let requests = travellers.iter().map(|traveller| &traveller.request);
+            let requests = batched.iter().map(|one| &one.request);
             return Err(Failure { step: number, why: Why::Refused(refusals(model, step, requests, made)) });
         };
         let ended = alipes_clock::now();
         // With the request itself to the first step, to the others when those before had run.
-        let came = |traveller: &Traveller| match traveller.ran.last() {
-            _ if number == 0 => traveller.request.arrived,
+        let came = |one: &BatchedRequest| match one.ran.last() {
+            _ if number == 0 => one.request.arrived,
             Some(before) if number <= self.plan.alone => before.ended,
             _ => began,
         };
-        let waited = travellers.iter().map(|traveller| began.duration_since(came(traveller)));
-        let spent = travellers.iter().map(|traveller| ended.duration_since(came(traveller)));
+        let waited = batched.iter().map(|one| began.duration_since(came(one)));
+        let spent = batched.iter().map(|one| ended.duration_since(came(one)));
         if model.statistics.wants_first_responses() {
             spent.clone().for_each(|spent| model.statistics.first_response(spent));
         }
@@ -282,7 +281,7 @@ impl Way<'_> {
             }
         };
         times.input = (ended - began).saturating_sub(times.infer);
-        let requests = travellers.len() as u64;
+        let requests = batched.len() as u64;
         let execution = Execution { batch_size: rows, rows, requests, times };
         model.statistics.executed(&execution, waited, spent);
         model.pace.note(ended - began);

@@ -8,14 +8,14 @@
 //!
 //! - `plan`: whether the models allow it, and how it goes.
 //! - `claims`: the instances.
-//! - `batch`, `traveller`: one batch on its way, one request of it.
+//! - `batch`, `batched_request`: one batch on its way, one request of it.
 //! - `refusal`: the errors of requests whose tensors do not fit a step.
 
 mod batch;
+mod batched_request;
 mod claims;
 mod plan;
 mod refusal;
-mod traveller;
 
 use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -20,7 +20,7 @@ pub struct Ran {
 }
 
 /// An ensemble that is a step.
-pub struct Inner<'a> {
+pub struct InnerRecord<'a> {
     /// Where it is recorded.
     pub statistics: &'a Statistics,
     /// The numbers of its steps.
@@ -30,7 +30,7 @@ pub struct Inner<'a> {
 }
 
 /// A request, and the steps that took it by itself.
-pub struct Traveller {
+pub struct BatchedRequest {
     /// The request.
     pub request: Pending,
     /// Those steps, in their order.
@@ -39,15 +39,15 @@ pub struct Traveller {
     pub made: SmallVec<[(usize, OutputTensor); 2]>,
 }
 
-impl From<Pending> for Traveller {
-    fn from(request: Pending) -> Traveller {
-        Traveller { request, ran: SmallVec::new(), made: SmallVec::new() }
+impl From<Pending> for BatchedRequest {
+    fn from(request: Pending) -> BatchedRequest {
+        BatchedRequest { request, ran: SmallVec::new(), made: SmallVec::new() }
     }
 }
 
-impl Traveller {
+impl BatchedRequest {
     /// Whether the tensors that both have made may stand in one batch.
-    pub fn goes_with(&self, other: &Traveller) -> bool {
+    pub fn goes_with(&self, other: &BatchedRequest) -> bool {
         let rest = |tensor: &OutputTensor| tensor.shape.get(1..).map(<[i64]>::to_vec);
         self.made.iter().zip(&other.made).all(|((_, one), (_, other))| rest(one) == rest(other))
     }
@@ -59,8 +59,8 @@ impl Traveller {
 
     /// Records what has become of an ensemble that is a step: of its steps, the first ones of all took the request by
     /// itself, and one may have failed.
-    pub fn record_inner(&self, inner: Inner<'_>, together: &[Ran], failed: Option<usize>) {
-        let Inner { statistics, steps: numbers, alone } = inner;
+    pub fn record_inner(&self, inner: InnerRecord<'_>, together: &[Ran], failed: Option<usize>) {
+        let InnerRecord { statistics, steps: numbers, alone } = inner;
         let ran = |&step: &usize| match step.checked_sub(alone) {
             None => self.ran.get(step),
             Some(step) => together.get(step),
@@ -85,14 +85,14 @@ impl Traveller {
 }
 
 /// One tensor of the whole batch: what each request has of it, one behind the other.
-pub fn joined(travellers: &[Traveller], number: usize) -> Option<OutputTensor> {
-    let mut all = travellers.iter().map(|traveller| &traveller.made[number].1);
+pub fn joined(batched: &[BatchedRequest], number: usize) -> Option<OutputTensor> {
+    let mut all = batched.iter().map(|one| &one.made[number].1);
     let first = all.next()?;
-    if travellers.len() == 1 {
+    if batched.len() == 1 {
         return Some(first.clone());
     }
     let mut whole = first.clone();
-    let mut data = Vec::with_capacity(first.data.len() * travellers.len());
+    let mut data = Vec::with_capacity(first.data.len() * batched.len());
     data.extend_from_slice(&first.data);
     for part in all {
         data.extend_from_slice(&part.data);
