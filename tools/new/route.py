@@ -20,7 +20,7 @@ _OF = ("impl<'a> Route<'a> {", "pub fn of(method: &Method, path: &'a str) -> Rou
 _OF_MODEL = ("impl<'a> Route<'a> {", "fn of_model(method: &Method, rest: &'a str) -> Route<'a> {", "match action {")
 _GROUP = ("impl<'a> Route<'a> {", "pub fn group(&self, path: &'a str) -> Option<Group> {", "Some(match self {")
 _NAME = ("impl<'a> Route<'a> {", "pub fn name(&self) -> &'static str {", "match self {")
-_ITS_MODEL = ("impl<'a> Route<'a> {", "pub fn model(&self) -> &'a str {", "match self {")
+_ITS_MODEL = ("impl<'a> Route<'a> {", "pub fn model(&self) -> &str {", "match self {")
 _ANSWER = (
     "async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Response<ResponseBody> {",
     "match Route::of(method, path) {",
@@ -136,7 +136,7 @@ def _group(plan: Plan, route: Route, wanted: str | None) -> tuple[str, bool]:
 def _insert_route(plan: Plan, route: Route, variant: str, group: str, *, is_known: bool) -> None:
     answer = arm(route.pattern, f"get(method, false, {variant})", 12)
     if route.of_model:
-        declared = f"{camel(route.name)} {{\n    model: &'a str,\n    version: &'a str,\n}},"
+        declared = f"{camel(route.name)} {{\n    model: Cow<'a, str>,\n    version: &'a str,\n}},"
         plan.insert(ROUTE, answer, inside=_OF_MODEL, before="_ => Route::Unknown,")
     else:
         declared = f"{camel(route.name)},"
@@ -159,7 +159,7 @@ def _insert_route(plan: Plan, route: Route, variant: str, group: str, *, is_know
 def _insert_tests(plan: Plan, route: Route, group: str) -> None:
     for path in (route.path, f"{route.path}/x"):
         plan.insert(ROUTE, f'("{path}", Some(Group::{group})),', inside=[_TESTS, *_KNOWN])
-    fields = ' { model: "m", version: "" }' if route.of_model else ""
+    fields = ' { model: "m".into(), version: "" }' if route.of_model else ""
     test = f"""
 
         #[test]
@@ -185,7 +185,7 @@ def _insert_answer(plan: Plan, route: Route, variant: str) -> None:
         plan.insert_sorted(f"crates/{crate}/src/lib.rs", f"mod {name};", like=r"(?:pub )?mod (\w+);")
     exported = r"(?:pub )?use ((?!std\b)\w+)::.*;"
     plan.insert_sorted("crates/service/src/lib.rs", f"pub use {name}::{camel(name)};", like=exported)
-    arguments = "service, model, version" if route.of_model else "service"
+    arguments = "service, &model, version" if route.of_model else "service"
     answer = arm(variant, f"{name}::{name}({arguments})", 8)
     plan.insert(
         DISPATCH, answer, inside=_ANSWER, before="Route::WrongMethod { plain } => response::wrong_method(plain),"
