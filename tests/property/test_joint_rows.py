@@ -23,7 +23,7 @@ def request(arrays: Arrays) -> InferenceRequest:
     return InferenceRequest(inputs=tensors, requested_output_names=["y"], model_name="m")
 
 
-def taken_apart(responses: Sequence[InferenceResponse]) -> list[Arrays]:
+def split(responses: Sequence[InferenceResponse]) -> list[Arrays]:
     return [{tensor.name(): tensor.as_numpy() for tensor in response.output_tensors()} for response in responses]
 
 
@@ -61,7 +61,7 @@ def test_rows_are_joined_as_numpy_joins_them(batch: list[Arrays]) -> None:
     responses = joint_responses(list(inputs.items()), rows)
     assert responses is not None
     del inputs, joined  # the responses hold the arrays
-    for found, arrays in zip(taken_apart(responses), batch, strict=True):
+    for found, arrays in zip(split(responses), batch, strict=True):
         assert list(found) == list(arrays)
         for name, array in arrays.items():
             assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)

@@ -104,9 +104,9 @@ fn floats_are_lent_and_other_datatypes_are_copied() {
 #[test]
 fn room_is_made_for_what_is_copied_and_for_nothing_else() {
     let (regions, _object) = registered();
-    let asked = RefCell::new(Vec::new());
+    let wanted = RefCell::new(Vec::new());
     let room = |bytes| {
-        asked.borrow_mut().push(bytes);
+        wanted.borrow_mut().push(bytes);
         if bytes < 32 { Ok(()) } else { Err(InferError::new(Code::Overloaded, "no room")) }
     };
     let mut finder = Finder::new(&regions, &room);
@@ -114,7 +114,7 @@ fn room_is_made_for_what_is_copied_and_for_nothing_else() {
     finder.input(slice(0, 24), Datatype::Int64, &[3]).unwrap();
     let refused = finder.input(slice(0, 32), Datatype::Bytes, &[1]);
     assert_eq!(message(refused), "no room");
-    assert_eq!((&asked.borrow()[..], finder.held.lent_bytes()), (&[24, 32][..], 8));
+    assert_eq!((&wanted.borrow()[..], finder.held.lent_bytes()), (&[24, 32][..], 8));
 }
 
 #[test]

@@ -20,7 +20,7 @@ ROW = np.array([[1.5, -2.0, 3.25]], np.float32)
 
 
 @pytest.mark.parametrize("name", ["a b", "a%2Fb", "100%", "größe", "a+b?c#d"])
-def test_a_region_is_found_by_the_name_that_it_was_given(server: ServerProcess, name: str) -> None:
+def test_a_region_is_found_by_its_name(server: ServerProcess, name: str) -> None:
     client = RegionClient("http", server)
     try:
         with SharedObject.of(ROW) as shared:

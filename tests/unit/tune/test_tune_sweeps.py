@@ -60,7 +60,7 @@ def test_a_third_of_the_trials_finds_a_point_near_the_best(
 
 @pytest.mark.slow("makes fifty trials many times, and learns from each")
 @pytest.mark.parametrize("seed", [10, 23, 36])
-def test_a_step_that_doubles_the_throughput_is_taken(replays: dict[str, Replay], seed: int) -> None:
+def test_a_step_that_doubles_the_throughput_is_found(replays: dict[str, Replay], seed: int) -> None:
     """With a second caller: trials far away have the surfaces believe that it would break the limit."""
     assert quick(replays["shared"], 0.15, seed).is_good
 

@@ -87,7 +87,7 @@ def test_a_model_with_other_rows_is_called_request_by_request() -> None:
     assert model.rows == [3, 2, 1]
 
 
-def test_texts_of_a_joint_call_are_taken_apart_too() -> None:
+def test_texts_of_a_joint_call_are_split_too() -> None:
     model = Spelling()
     assert answers(model, request(1), request(2, 3), kind="TYPE_STRING") == [[b"1"], [b"2", b"3"]]
     assert model.rows == [3]

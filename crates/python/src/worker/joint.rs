@@ -1,8 +1,9 @@
-//! Requests of a batch as one call of a model: their inputs row after row in one array each, and the rows of its outputs
-//! as their responses, without an array for each of them on the way.
+//! Requests of a batch as one call of a model: their inputs row after row in one array each, and the rows of its
+//! outputs as their responses, without an array for each of them on the way.
 //!
-//! With it, against numpy's `concatenate` and a slice for each request, a worker of TorchScript uses 0.75 (0.72 to 0.77)
-//! of the processor time for a request, one of XGBoost 0.87 (0.84 to 0.93): a row each, 64 connections, 5 rounds, 11/2026.
+//! With it, against numpy's `concatenate` and a slice for each request, a worker of TorchScript uses 0.75 (0.72 to
+//! 0.77) of the processor time for a request, one of XGBoost 0.87 (0.84 to 0.93): a row each, 64 connections, 5 rounds,
+//! 11/2026.
 
 use alipes_protocol::{Datatype, Shape};
 use numpy::PyUntypedArray;
