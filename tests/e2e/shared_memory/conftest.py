@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.gpu_memory import GpuDriver, build_stub
 from support.models import add_model, times
 from support.python_models import add_python_model
 from support.regions import ALLOWED, CLIENTS, NO_GPUS, RegionClient
@@ -16,6 +17,18 @@ Serve = Callable[..., ServerProcess]
 
 # A request waits until another one joins it: what the test does in between happens while the request is in.
 PAIRS = "max_batch_size: 2 dynamic_batching { max_queue_delay_microseconds: 60000000 }"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of the stub that stands for the driver of GPUs."""
+    return build_stub(tmp_path_factory.mktemp("driver"))
+
+
+@pytest.fixture(scope="module")
+def driver(library: Path) -> GpuDriver:
+    """The stub in the client's process."""
+    return GpuDriver(library)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.gpu_memory import GpuDriver, GpuMemory, GpuRegionClient, build_stub
+from support.gpu_memory import GpuDriver, GpuMemory, GpuRegionClient
 from support.models import add_model, times
 from support.regions import ALLOWED, CLIENTS, NO_GPUS, ask
 from support.server import ServerProcess
@@ -20,18 +20,6 @@ from tritonclient.utils import InferenceServerException
 Serve = Callable[..., ServerProcess]
 
 ROW = np.array([[1.5, -2.0, 3.25]], np.float32)
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stub's library."""
-    return build_stub(tmp_path_factory.mktemp("driver"))
-
-
-@pytest.fixture(scope="module")
-def driver(library: Path) -> GpuDriver:
-    """The stub in the client's process."""
-    return GpuDriver(library)
 
 
 def with_gpus(library: Path, devices: int = 2) -> dict[str, str]:

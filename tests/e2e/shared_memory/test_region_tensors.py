@@ -11,7 +11,7 @@ import pytest
 from alipes import AsyncClient, Client
 from alipes.client import RegionTensor
 from alipes.errors import InferError, InvalidArgument, NotFound
-from support.gpu_memory import GpuDriver, GpuMemory, build_stub
+from support.gpu_memory import GpuDriver, GpuMemory
 from support.models import add_model, times
 from support.regions import ALLOWED, RegionClient, SharedObject
 from support.server import ServerProcess
@@ -19,18 +19,6 @@ from support.server import ServerProcess
 Serve = Callable[..., ServerProcess]
 
 ROW = np.array([[1.5, -2.0, 3.25]], np.float32)
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stub's library."""
-    return build_stub(tmp_path_factory.mktemp("driver"))
-
-
-@pytest.fixture(scope="module")
-def driver(library: Path) -> GpuDriver:
-    """The stub in the client's process."""
-    return GpuDriver(library)
 
 
 @pytest.fixture(scope="module")

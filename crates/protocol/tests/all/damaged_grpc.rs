@@ -1,12 +1,14 @@
 //! Request messages of gRPC, damaged: whoever reads them early, in pieces or at once comes to the same end.
 
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use alipes_protocol::codec::proto::{Splitter, TensorSink, decode_request, first_raw_tensor, named_model};
+use alipes_protocol::codec::proto::{Splitter, decode_request, first_raw_tensor, named_model};
 use alipes_protocol::{NoRegions, TritonRelease};
 use alipes_testkit::mutation::damaged;
 use bytes::Bytes;
 use proptest::prelude::*;
 use prost::Message;
+
+use super::every_tensor::Sink;
 
 const VECTORS: &str = include_str!("../../../../tests/vectors/grpc/requests.json");
 
@@ -18,21 +20,6 @@ fn corpus() -> Vec<Vec<u8>> {
     let messages: Vec<_> = vectors.iter().map(|vector| bytes(vector["wire"].as_str().expect("a message"))).collect();
     assert!(messages.len() > 30, "the vectors are the corpus");
     messages
-}
-
-/// Takes every tensor.
-#[derive(Default)]
-struct Sink(Vec<Vec<u8>>);
-
-impl TensorSink for Sink {
-    fn begin(&mut self, _length: usize) -> bool {
-        self.0.push(Vec::new());
-        true
-    }
-
-    fn extend(&mut self, bytes: &[u8]) {
-        self.0.last_mut().expect("a tensor was begun").extend_from_slice(bytes);
-    }
 }
 
 proptest! {

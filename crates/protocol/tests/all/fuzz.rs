@@ -8,8 +8,7 @@ use alipes_protocol::codec::proto::inference::{
 };
 use alipes_protocol::codec::proto::reflection::ServerReflectionRequest;
 use alipes_protocol::codec::proto::{
-    Reply, Splitter, StreamReply, TensorSink, check_output, decode_request, first_raw_tensor, named_model,
-    parsed_bytes, read_bytes,
+    Reply, Splitter, StreamReply, check_output, decode_request, first_raw_tensor, named_model, parsed_bytes, read_bytes,
 };
 use alipes_protocol::limits::MAX_DIMENSIONS;
 use alipes_protocol::{InferError, NoRegions, TritonRelease};
@@ -19,6 +18,8 @@ use alipes_testkit::memory::{CountedAllocator, peak};
 use bytes::Bytes;
 use prost::Message;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
+
+use super::every_tensor::Sink;
 
 #[global_allocator]
 static ALLOCATOR: CountedAllocator = CountedAllocator;
@@ -160,21 +161,6 @@ fn fields(mut wire: &[u8]) -> Option<Vec<u32>> {
         fields.push(field);
     }
     Some(fields)
-}
-
-/// Takes every tensor.
-#[derive(Default)]
-struct Sink(Vec<Vec<u8>>);
-
-impl TensorSink for Sink {
-    fn begin(&mut self, _length: usize) -> bool {
-        self.0.push(Vec::new());
-        true
-    }
-
-    fn extend(&mut self, bytes: &[u8]) {
-        self.0.last_mut().expect("a tensor was begun").extend_from_slice(bytes);
-    }
 }
 
 /// A message that arrives in pieces, its tensors apart, is the message.

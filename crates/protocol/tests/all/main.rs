@@ -1,5 +1,6 @@
 //! The integration tests of this crate, as one program: it links once.
 
+mod every_tensor;
 mod support;
 
 mod damaged_grpc;

@@ -211,12 +211,7 @@ impl Stage {
 
     /// Batches that an instance ran for an ensemble, as far as its model remembers.
     fn fused_batches(&self, model: usize) -> Vec<(usize, u64)> {
-        let decisions = self.models[model].queue().explain(Instant::now()).decisions;
-        let fused = decisions.into_iter().filter_map(|(_, decision)| match decision {
-            Decision::Took { requests, rows, why: Why::Fused, .. } => Some((requests, rows)),
-            _ => None,
-        });
-        fused.collect()
+        fused_batches(&self.models[model])
     }
 
     fn assert_at_rest(&self) {
@@ -284,6 +279,16 @@ fn any_makes() -> impl Strategy<Value = Makes> {
         1 => Just(Makes::Failure),
         1 => Just(Makes::Panic),
     ]
+}
+
+/// Batches that a model ran for ensembles that went through all steps at once, as far as it remembers.
+fn fused_batches(model: &ModelVersion) -> Vec<(usize, u64)> {
+    let decisions = model.queue().explain(Instant::now()).decisions;
+    let fused = decisions.into_iter().filter_map(|(_, decision)| match decision {
+        Decision::Took { requests, rows, why: Why::Fused, .. } => Some((requests, rows)),
+        _ => None,
+    });
+    fused.collect()
 }
 
 proptest! {
@@ -477,12 +482,7 @@ impl Nested {
 
     /// Batches that a model ran for an ensemble that went through all steps at once.
     fn fused_batches(&self, model: usize) -> Vec<(usize, u64)> {
-        let decisions = self.models[model].queue().explain(Instant::now()).decisions;
-        let fused = decisions.into_iter().filter_map(|(_, decision)| match decision {
-            Decision::Took { requests, rows, why: Why::Fused, .. } => Some((requests, rows)),
-            _ => None,
-        });
-        fused.collect()
+        fused_batches(&self.models[model])
     }
 }
 
