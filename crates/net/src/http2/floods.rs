@@ -177,15 +177,18 @@ impl FrameGuard {
 mod tests {
     use std::task::Waker;
 
+    use alipes_clock::{Entered, Held};
     use alipes_protocol::limits::{HTTP2_CONTROL_BURST_SECONDS, HTTP2_FRAMES_ON_TRUST};
 
     use super::*;
 
-    fn guard(frames_per_s: u32) -> (FrameGuard, Arc<Activity>) {
+    /// Of a connection to which time, and with it further frames, comes only when a test says so.
+    fn guard(frames_per_s: u32) -> (FrameGuard, Arc<Activity>, Entered) {
+        let entered = Held::new().enter();
         let activity = Arc::new(Activity::default());
         let mut guard = FrameGuard::new(Arc::clone(&activity), frames_per_s, None, None);
         guard.received(PREFACE).unwrap();
-        (guard, activity)
+        (guard, activity, entered)
     }
 
     fn settings(count: u32) -> Vec<u8> {
@@ -203,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_connection_has_its_quantum_once_in_a_turn() {
-        let (mut guard, activity) = guard(0);
+        let (mut guard, activity, _time) = guard(0);
         let flood = settings(2 * HTTP2_FRAMES_PER_QUANTUM);
         for _ in 0..3 {
             assert_eq!(frames_in_a_turn(&mut guard, &flood), HTTP2_FRAMES_PER_QUANTUM);
@@ -214,7 +217,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_in_debt_has_a_small_quantum_when_it_is_granted() {
-        let (mut guard, activity) = guard(1000);
+        let (mut guard, activity, _time) = guard(1000);
         let flood = settings(HTTP2_FRAMES_PER_QUANTUM);
         // Until it is in debt, and a small quantum.
         let first = HTTP2_FRAMES_ON_TRUST + 1 + HTTP2_FRAMES_PER_SMALL_QUANTUM;
@@ -231,7 +234,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_comes_into_debt_while_it_waits_for_its_turn_has_it() {
-        let (mut guard, activity) = guard(1000);
+        let (mut guard, activity, _time) = guard(1000);
         let heads = Frame { length: 0, kind: frames::HEADERS, flags: 0, stream: 1 };
         let calls: Vec<u8> =
             (0..HTTP2_FRAMES_PER_QUANTUM).flat_map(|number| Frame { stream: 2 * number + 1, ..heads }.head()).collect();
@@ -246,7 +249,7 @@ mod tests {
 
     #[test]
     fn goaway_is_sent_between_two_frames_and_not_within_one() {
-        let (mut guard, _) = guard(1);
+        let (mut guard, _, _time) = guard(1);
         assert_eq!(guard.received(&settings(3 * HTTP2_CONTROL_BURST_SECONDS)), Err(Flood::Control));
         assert_eq!(guard.goaway(Flood::Control).unwrap()[3], frames::GOAWAY);
         guard.sent(&[0, 0, 5, 0]);
