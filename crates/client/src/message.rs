@@ -49,6 +49,8 @@ pub struct Received {
     pub sent: Instant,
     /// When the first bytes of the answer were there.
     pub first: Instant,
+    /// When the last ones were.
+    pub last: Instant,
 }
 
 /// gRPC's message as an answer.

@@ -8,6 +8,8 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::socket::Arrival;
+
 /// The socket; each clone is the same one, so that a test can look at what a connection has taken over.
 #[derive(Clone, Default)]
 pub struct Scripted {
@@ -64,6 +66,8 @@ impl Scripted {
         self.state.borrow().sent.clone()
     }
 }
+
+impl Arrival for Scripted {}
 
 impl AsyncRead for Scripted {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {

@@ -51,6 +51,8 @@ pub struct Target {
     pub seal: Option<Seal>,
     /// gRPC: how prepared messages are compressed, where they are.
     pub compression: Option<Compression>,
+    /// Whether connections over TCP note when the system had what they read.
+    pub timed: bool,
 }
 
 impl Target {
@@ -83,6 +85,7 @@ impl Target {
             connect_limit,
             seal: None,
             compression: None,
+            timed: false,
         })
     }
 

@@ -44,6 +44,16 @@ pub fn elapsed(moment: Instant) -> Duration {
     now().saturating_duration_since(moment)
 }
 
+/// A moment of the system's calendar, in the time since the beginning of 1970, as one of this clock; now where it lies
+/// ahead.
+///
+/// It is as long ago as both clocks say at this moment: right as long as nobody has set the calendar in between.
+pub fn of_calendar(since: Duration) -> Instant {
+    let calendar = Duration::from_nanos(nanoseconds(clock_gettime(ClockId::Realtime)));
+    let moment = now();
+    moment.checked_sub(calendar.saturating_sub(since)).unwrap_or(moment)
+}
+
 /// Nanoseconds since an unknown moment, as of the system's last tick; never 0.
 ///
 /// A reading takes about a quarter of the time of [`now`] and lags behind by up to [`coarse_tick_ns`]. In tests it is
@@ -92,6 +102,16 @@ mod tests {
         let exact = begin.elapsed();
         assert!(after > before);
         assert!(Duration::from_nanos(after - before) <= exact + tick);
+    }
+
+    #[test]
+    fn a_moment_of_the_calendar_is_as_long_ago_on_both_clocks() {
+        let calendar = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let second = Duration::from_secs(1);
+        let (before, known, after) = (now(), of_calendar(calendar() - second), now());
+        assert!(before <= known + second && known + second <= after);
+        let ahead = of_calendar(calendar() + second);
+        assert!(after <= ahead && ahead <= now());
     }
 
     #[test]

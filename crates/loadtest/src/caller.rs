@@ -141,14 +141,14 @@ impl Caller {
     }
 
     /// Writes down what became of a request.
-    fn note(&self, source: usize, due: Due, begun: Instant, end: Instant, outcome: Result<Received, ClientError>) {
+    fn note(&self, source: usize, due: Due, begun: Instant, mut end: Instant, outcome: Result<Received, ClientError>) {
         let thread = &self.thread;
         let is_stream = matches!(thread.common.plan.sources[source].requests[due.request], Prepared::Stream { .. });
         let record = &mut thread.measured.records.lock()[source];
         let failed = outcome.is_err();
         match outcome {
             Ok(received) => {
-                let end = self.answers.last().unwrap_or(end);
+                end = self.answers.last().unwrap_or(received.last);
                 let Due { due: moment, dispatched, request } = due;
                 let times = Times { due: moment, dispatched, begun, sent: received.sent, first: received.first, end };
                 if is_stream {

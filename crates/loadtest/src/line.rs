@@ -214,7 +214,7 @@ impl StreamRequest<'_> {
             if is_over {
                 let first = answers.first().unwrap_or(now);
                 let body = last.unwrap_or_default();
-                return Ok((failure.map_or(Ok(Received { body, sent, first }), Err), true));
+                return Ok((failure.map_or(Ok(Received { body, sent, first, last: now }), Err), true));
             }
         }
     }

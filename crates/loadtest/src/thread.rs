@@ -94,7 +94,7 @@ impl Thread {
             common: common.clone(),
             measured: measured.clone(),
             part,
-            targets: sources.iter().map(|source| Arc::new(source.target.clone())).collect(),
+            targets: sources.iter().map(|source| Arc::new(Target { timed: true, ..source.target.clone() })).collect(),
             chains: sources.iter().map(own_chains).collect(),
             counts_requests: common.plan.count.is_some() && sources.iter().any(|source| !source.chains.is_empty()),
         }

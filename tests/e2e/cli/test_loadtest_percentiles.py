@@ -87,10 +87,10 @@ def test_a_latency_begins_when_its_request_was_due_however_late_it_is(scripted: 
 @pytest.mark.parametrize(
     ("bodies", "pace"),
     [
-        ([b"40"], Open.at(100)),
-        ([b"40"], Open.at(100, seed=1)),
-        ([b"40"] * 17 + [b"120"] * 3, Open.at(100)),
-        ([*[b"40"] * 200, b"stall 1000", *[b"40"] * 599], Open.at(100)),
+        (CONSTANT, Open.at(100)),
+        (CONSTANT, Open.at(100, seed=1)),
+        (BIMODAL, Open.at(100)),
+        ([*CONSTANT * 200, b"stall 1000", *CONSTANT * 599], Open.at(100)),
     ],
     ids=["constant", "random", "bimodal", "stall"],
 )

@@ -84,7 +84,7 @@ pub async fn exchange(
         }
     };
     match outcome {
-        Ok((body, first)) => Ok(Received { body, sent: sent.unwrap_or(first), first }),
+        Ok((body, first)) => Ok(Received { body, sent: sent.unwrap_or(first), first, last: alipes_clock::now() }),
         Err(CallFailure::Broken(error)) => Err(broken(target, &error)),
         Err(CallFailure::Reported(error)) => Err(error),
     }

@@ -5,6 +5,7 @@ mod fuzz;
 
 use std::io::IoSlice;
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 use alipes_protocol::limits::HTTP_MAX_HEADER_BYTES;
 use bytes::{Buf, Bytes, BytesMut};
@@ -18,7 +19,7 @@ use super::{body, reply};
 use crate::driver::Driver;
 use crate::error::{ClientError, Kind};
 use crate::message::{Incoming, Outgoing, Received};
-use crate::socket::{self, Socket};
+use crate::socket::{self, Arrival, Socket};
 use crate::target::Target;
 
 /// Room for an answer of a small model; it grows with what comes.
@@ -52,7 +53,7 @@ impl<S: AsFd> HttpConnection<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> HttpConnection<S> {
+impl<S: AsyncRead + AsyncWrite + Arrival + Unpin> HttpConnection<S> {
     /// Asks.
     ///
     /// # Returns
@@ -85,11 +86,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> HttpConnection<S> {
         let sent = alipes_clock::now();
         self.buffer.reserve(BUFFER_BYTES);
         body::more(&mut self.socket, &mut self.buffer).await?;
-        let first = alipes_clock::now();
+        let first = self.arrived(sent);
         let head = self.head().await?;
         let body = body::read(&mut self.socket, &mut self.buffer, &head).await?;
+        let last = self.arrived(sent);
         let keep = head.keep && self.buffer.is_empty();
-        let outcome = if is_success(&head) { Ok(Received { body, sent, first }) } else { Err(refused(&head, &body)) };
+        let outcome =
+            if is_success(&head) { Ok(Received { body, sent, first, last }) } else { Err(refused(&head, &body)) };
         Ok((outcome, keep))
     }
 
@@ -128,6 +131,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> HttpConnection<S> {
         }
         // What is encrypted may not all have left.
         self.socket.flush().await
+    }
+
+    /// When what was read last was there: not before its request was sent.
+    fn arrived(&self, sent: Instant) -> Instant {
+        self.socket.arrived().map_or_else(alipes_clock::now, |arrived| arrived.max(sent))
     }
 
     async fn head(&mut self) -> Result<Head, ClientError> {

@@ -4,6 +4,7 @@ mod encrypted;
 pub mod refusal;
 pub mod security;
 mod stream;
+mod timed;
 
 use std::io;
 use std::path::Path;
@@ -17,6 +18,8 @@ use tokio_rustls::TlsConnector;
 
 use encrypted::Encrypted;
 pub use stream::Socket;
+pub use timed::Arrival;
+use timed::Timed;
 
 use crate::address::Address;
 use crate::driver::Driver;
@@ -42,7 +45,7 @@ pub fn failed(target: &Target, kind: Kind, why: impl std::fmt::Display) -> Clien
 
 async fn begin(target: &Target, driver: Driver) -> Result<Socket, ClientError> {
     let carrier = match &target.address {
-        Address::Tcp { host, port } => tcp(host, *port).await,
+        Address::Tcp { host, port } => tcp(host, *port, target.timed).await,
         Address::Unix(path) => unix(path).await,
     };
     let carrier = carrier.map_err(|error| failed(target, Kind::Connect, error))?;
@@ -61,12 +64,12 @@ async fn begin(target: &Target, driver: Driver) -> Result<Socket, ClientError> {
     })
 }
 
-async fn tcp(host: &str, port: u16) -> io::Result<Socket> {
+async fn tcp(host: &str, port: u16, timed: bool) -> io::Result<Socket> {
     let socket = TcpStream::connect((host, port)).await?;
     // What is sent is complete: waiting for more would only add time.
     socket.set_nodelay(true)?;
     notice_silence(&socket)?;
-    Ok(Socket::Tcp(socket))
+    if timed { Timed::new(socket).map(Socket::Timed) } else { Ok(Socket::Tcp(socket)) }
 }
 
 /// Has the system end a connection whose other machine has gone without a word, so that nobody waits for it for ever.

@@ -4,11 +4,13 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::encrypted::Encrypted;
+use super::timed::{Arrival, Timed};
 use crate::waiting::Waited;
 
 /// A byte stream.
@@ -17,6 +19,8 @@ pub enum Socket {
     Waited(Waited),
     /// Over TCP.
     Tcp(TcpStream),
+    /// Over TCP, with the moments at which bytes came.
+    Timed(Timed),
     /// Over a Unix socket.
     Unix(UnixStream),
     /// Encrypted, over one of the others.
@@ -33,6 +37,7 @@ impl Socket {
     pub fn waited(self) -> io::Result<Socket> {
         let socket = match self {
             Socket::Tcp(stream) => stream.into_std()?.into(),
+            Socket::Timed(stream) => stream.into_inner().into_std()?.into(),
             Socket::Unix(stream) => stream.into_std()?.into(),
             other @ (Socket::Waited(_) | Socket::Tls(_)) => return Ok(other),
         };
@@ -45,8 +50,19 @@ impl AsFd for Socket {
         match self {
             Socket::Waited(stream) => stream.as_fd(),
             Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Timed(stream) => stream.as_fd(),
             Socket::Unix(stream) => stream.as_fd(),
             Socket::Tls(stream) => stream.carrier().as_fd(),
+        }
+    }
+}
+
+impl Arrival for Socket {
+    fn arrived(&self) -> Option<Instant> {
+        match self {
+            Socket::Timed(stream) => stream.arrived(),
+            Socket::Tls(stream) => stream.carrier().arrived(),
+            Socket::Waited(_) | Socket::Tcp(_) | Socket::Unix(_) => None,
         }
     }
 }
@@ -57,6 +73,7 @@ impl AsyncRead for Socket {
         match self.get_mut() {
             Socket::Waited(stream) => Pin::new(stream).poll_read(cx, into),
             Socket::Tcp(stream) => Pin::new(stream).poll_read(cx, into),
+            Socket::Timed(stream) => Pin::new(stream).poll_read(cx, into),
             Socket::Unix(stream) => Pin::new(stream).poll_read(cx, into),
             Socket::Tls(stream) => Pin::new(stream).poll_read(cx, into),
         }
@@ -69,6 +86,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Waited(stream) => Pin::new(stream).poll_write(cx, bytes),
             Socket::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Socket::Timed(stream) => Pin::new(stream).poll_write(cx, bytes),
             Socket::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
             Socket::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
@@ -83,6 +101,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Waited(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
             Socket::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Socket::Timed(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
             Socket::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
             Socket::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
         }
@@ -92,6 +111,7 @@ impl AsyncWrite for Socket {
         match self {
             Socket::Waited(stream) => stream.is_write_vectored(),
             Socket::Tcp(stream) => stream.is_write_vectored(),
+            Socket::Timed(stream) => stream.is_write_vectored(),
             Socket::Unix(stream) => stream.is_write_vectored(),
             Socket::Tls(stream) => stream.is_write_vectored(),
         }
@@ -102,6 +122,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Waited(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Socket::Timed(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Unix(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
@@ -111,6 +132,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Waited(stream) => Pin::new(stream).poll_shutdown(cx),
             Socket::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Socket::Timed(stream) => Pin::new(stream).poll_shutdown(cx),
             Socket::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
             Socket::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }

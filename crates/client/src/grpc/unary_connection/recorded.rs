@@ -11,12 +11,15 @@ use tokio::task::LocalSet;
 
 use super::shared::SharedConnection;
 use super::tests::{serve, target};
+use crate::socket::Arrival;
 
 /// A socket that keeps what is read from it.
 struct Recorder {
     socket: DuplexStream,
     read: Rc<RefCell<Vec<u8>>>,
 }
+
+impl Arrival for Recorder {}
 
 impl AsyncRead for Recorder {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {

@@ -22,7 +22,7 @@ use super::pending_call::PendingCall;
 use super::{BUFFER_BYTES, UnaryConnection, broken, explained, last_call, nonsense, word};
 use crate::error::ClientError;
 use crate::message::Received;
-use crate::socket::Socket;
+use crate::socket::{Arrival, Socket};
 use crate::target::Target;
 
 /// The number of the setting that says how many calls may be under way.
@@ -54,7 +54,7 @@ struct State<S> {
     is_abandoned: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> SharedConnection<S> {
+impl<S: AsyncRead + AsyncWrite + Arrival + Unpin> SharedConnection<S> {
     /// A connection over a socket that was just opened, and what has to run beside its callers.
     pub fn new(socket: S) -> (SharedConnection<S>, impl Future<Output = ()>) {
         let state = Rc::new(RefCell::new(State {
@@ -98,8 +98,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SharedConnection<S> {
         if let Some(failure) = call.failure {
             return Err(explained(target, failure));
         }
-        let first = call.first.unwrap_or_else(alipes_clock::now);
-        Ok(Received { body: call.pending.outcome()?, sent: call.sent.unwrap_or(first), first })
+        let last = call.last.unwrap_or_else(alipes_clock::now);
+        let first = call.first.unwrap_or(last);
+        let sent = call.sent.unwrap_or(first);
+        // The system's note of an answer may be as old as the calendar is wrong.
+        Ok(Received { body: call.pending.outcome()?, sent, first: first.max(sent), last: last.max(sent) })
     }
 }
 
@@ -237,7 +240,7 @@ impl<S> State<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> State<S> {
+impl<S: AsyncRead + AsyncWrite + Arrival + Unpin> State<S> {
     fn begin(&mut self, target: &Target, method: &str, message: Bytes) -> Result<u32, ClientError> {
         if let Some(failure) = &self.failure {
             return Err(explained(target, failure.clone()));
@@ -317,7 +320,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> State<S> {
                 outcome.map_err(broken)?;
             }
         }
-        let now = alipes_clock::now();
+        let now = self.connection.socket.arrived().unwrap_or_else(alipes_clock::now);
         while let Some((head, content)) = self.connection.next_frame()? {
             self.handle(head, content, now)?;
         }
@@ -344,6 +347,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> State<S> {
                 self.connection.handle(head, content, Some(&mut call.pending))?;
                 // Headers that go on in the next frame belong to the frame that they began in.
                 if call.pending.ended {
+                    call.last = Some(now);
                     call.wake();
                 }
                 Ok(())

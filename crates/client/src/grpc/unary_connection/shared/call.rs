@@ -19,6 +19,7 @@ pub struct SharedCall {
     pub unsent: Bytes,
     pub sent: Option<Instant>,
     pub first: Option<Instant>,
+    pub last: Option<Instant>,
     pub failure: Option<ClientError>,
     pub caller: Option<Waker>,
 }
@@ -26,7 +27,7 @@ pub struct SharedCall {
 impl SharedCall {
     /// A call of which nothing was sent but its head.
     pub fn new(pending: PendingCall, message: Bytes) -> SharedCall {
-        SharedCall { pending, unsent: message, sent: None, first: None, failure: None, caller: None }
+        SharedCall { pending, unsent: message, sent: None, first: None, last: None, failure: None, caller: None }
     }
 
     /// Puts as much of its message into what is sent as the server has left room for.
