@@ -40,7 +40,12 @@ class Outcome:
     @property
     def fails(self) -> bool:
         """Whether the gate fails by it. A stage that was not run fails by the one that it needs."""
-        return self.verdict in {"failed", "over budget"}
+        return self.verdict == "failed"
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it took longer than it should. No failure: how long a stage takes is also a matter of the machine."""
+        return self.verdict == "over budget"
 
 
 def new_seed() -> int:
