@@ -203,8 +203,11 @@ END
 )
 def test_a_server_ends_with_its_script(end: str, status: int, tmp_path: Path) -> None:
     file = tmp_path / "script.py"
-    file.write_text(SCRIPT.replace("END", end))
+    # Not before its server was seen: an end that comes sooner would look like a failed start.
+    awaited = "while not Path('seen').exists():\n    time.sleep(0.01)\n"
+    file.write_text("import time\nfrom pathlib import Path\n" + SCRIPT.replace("END", awaited + end))
     with ServingScript(file, tmp_path) as script:
+        (tmp_path / "seen").touch()
         output, _ = script.process.communicate(timeout=60)
         assert script.process.returncode == status, output
         until(lambda: is_gone(int(output.split()[1])))
