@@ -207,9 +207,7 @@ class LevelMeasurement:
     def _pace(self, value: float) -> dict[str, Any]:
         load = self._load
         if load.mode == "concurrency":
-            # A thread sends for many: more than one pays where there are processors for the server as well.
-            threads = min(load.most_threads, int(value), max((os.cpu_count() or 1) // 4, 1))
-            return {"callers": int(value), "threads": threads}
+            return {"callers": int(value), "threads": min(load.most_threads, int(value), _threads())}
         if load.mode == "periodic":
             return {"waves": (int(load.start), int(load.step), int(load.end), load.period)}
         if load.mode == "intervals":
@@ -219,3 +217,13 @@ class LevelMeasurement:
 
     def _look(self) -> Snapshot | None:
         return None if self._looks.statistics is None else self._looks.statistics.look()
+
+
+def _threads() -> int:
+    """How many threads send: a quarter of the processors, the others are for the server; two where there are so many.
+
+    The second pays on two processors already: with one, the server has nothing to do while that one reads. With 64
+    requests in flight the rate was 1.24 times as high over HTTP, 1.07 times over gRPC (11/2026).
+    """
+    processors = os.cpu_count() or 1
+    return max(processors // 4, min(processors, 2))
