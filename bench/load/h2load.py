@@ -20,7 +20,7 @@ class Streams:
     connections: int
     #: Requests in flight on each connection.
     per_connection: int
-    #: Threads of the tool: one, but for large bodies, where one thread cannot write what a server can read.
+    #: Threads of the tool: one, but where one cannot write what a server can read, or cannot read what it answers.
     tool_threads: int = 1
 
 

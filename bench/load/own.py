@@ -25,7 +25,7 @@ def post(port: int, request: Request, streams: Streams, duration_s: float, wire:
         LoadFailed: If a request failed.
     """
     callers = streams.connections * streams.per_connection
-    what = [*_request(port, request, wire), callers, streams.per_connection, duration_s]
+    what = [*_request(port, request, wire), callers, streams.per_connection, streams.tool_threads, duration_s]
     seen = figures("bench.load.own_loop", what, duration_s)
     cpu_us = float(seen.pop("cpu_us"))
     return Measurement(**seen), cpu_us

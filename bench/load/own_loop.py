@@ -18,10 +18,12 @@ JSON_TYPE = "application/json"
 
 
 def main() -> None:
-    """Runs one load: `wire port path body-file headers callers calls-per-connection seconds`."""
-    wire, port, path, file, headers, callers, calls, seconds = sys.argv[1:]
+    """Runs one load: `wire port path body-file headers callers calls-per-connection threads seconds`."""
+    wire, port, path, file, headers, *numbers, seconds = sys.argv[1:]
+    callers, calls, threads = map(int, numbers)
     requests = prepare(wire, port, path, file, headers)
-    window = _load(LoadTestEngine(requests, callers=int(callers), calls_per_connection=int(calls)), float(seconds))
+    engine = LoadTestEngine(requests, callers=callers, calls_per_connection=calls, threads=threads)
+    window = _load(engine, float(seconds))
     if window.failed or not window.answers:
         raise SystemExit(f"{window.answers} answers, failures: {dict(window.failures)}")
     print(json.dumps(_figures(window)))

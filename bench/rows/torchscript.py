@@ -125,7 +125,7 @@ def _asked_by_grpc(label: str, endpoint: Endpoint, asked: GrpcDocument) -> Cell:
     batches = Batches(MLP)
 
     def measure(seconds: float) -> Sample:
-        streams = Streams(CONNECTIONS, 1)
+        streams = Streams(CONNECTIONS, 1, tool_threads=2)
         return batches.served(endpoint, lambda: own.post(endpoint.grpc_port, asked, streams, seconds, "grpc")[0])
 
     return Cell(label, measure)
