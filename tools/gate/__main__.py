@@ -1,7 +1,8 @@
 """Runs the gate: `python tools/gate COMMAND [--only STAGE]... [--shuffle [SEED]]`, for lint, test, gate or proof.
 
 A failed stage keeps only those that need it from running. The table at the end says what each stage took; stages over
-their budgets are named, and how the output of failed ones ended is repeated last. Reports in JUnit's format are in build/reports.
+their budgets are named, and how the output of failed ones ended is repeated last. Reports in JUnit's format are in
+build/reports.
 """
 
 from __future__ import annotations
