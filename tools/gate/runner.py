@@ -19,8 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LOGS = Path("build", "reports")  # in `ROOT`
 LEFT_OUT = 77  # a stage's exit code where this machine lacks what it tests
 
-# Most tests wait for a server or a clock, so more processes than cores keep the cores at work.
-PROCESSES_PER_CORE = 3
+# Most tests wait for a server or a clock, so more processes than cores keep the cores at work. With three for each core
+# a slow machine had twenty threads that waited for one, and tests that time requests failed.
+PROCESSES_PER_CORE = 2
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ def test_a_level_moves_in_one_line(tmp_path: Path, columns: int) -> None:
         assert shown[0] == "300/s random: connecting and warming up"
         pattern = rf"300/s random: [\d,]+/s [{BARS}]+  p99 \S+ ms [{BARS}]*  window (\d+) of up to 30"
         numbers = [int(found[1]) for line in shown[1:] if (found := re.fullmatch(pattern, line))]
-        assert numbers == list(range(1, len(shown)))
+        # Each line is one, and moves on; on a busy machine two windows of 20 ms may be over at one look.
+        assert len(numbers) == len(shown) - 1
+        assert numbers == sorted(set(numbers)) and numbers[0] in (1, 2)
         assert len(re.findall(rf"[{BARS}]", shown[-1])) > len(re.findall(rf"[{BARS}]", shown[1]))
 
 
