@@ -22,7 +22,7 @@ from support.waiting import until
 from .exchange import grpc, http, metrics, shared_memory, stream
 from .matchers import begin_scenario, differences
 from .scenarios import Group, Scenario, Step
-from .server import copy_repository, holding, launch, running, under_way
+from .server import copy_repository, holding, is_about_to_be_taken, launch, running, under_way
 
 # What a step may expect; `response` and `error` exclude each other.
 _EXPECTATIONS = (
@@ -142,7 +142,10 @@ class Harness:
         return found
 
     def _begin(self, thread: threading.Thread, branch: _Progress) -> None:
-        """Begins a branch, and returns once its first request is in, if it asks a model, or over."""
+        """Begins a branch, and returns once its first request is in, if it asks a model, or over.
+
+        One that nothing holds up is with its worker then: it would meet the next one otherwise, where a worker is late.
+        """
         server, path = self.server, branch.steps[0].get("request", {}).get("path", "")
         assert server is not None
         model = re.fullmatch(r"/v2/models/(\w+)/infer", path)
@@ -153,6 +156,9 @@ class Harness:
                 lambda: branch.at or not thread.is_alive() or under_way(server, self.repository, model[1]) > before,
                 f"a request for '{model[1]}' did not come in",
             )
+            soon_s = time.monotonic() + _SOON_S
+            while is_about_to_be_taken(server, model[1]) and time.monotonic() < soon_s:
+                time.sleep(0.005)
 
     def _perform(self, step: Step) -> dict[str, Any]:
         if "sleep_ms" in step:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from support.server import TIMEOUT_S, ServerProcess
 
@@ -46,12 +47,26 @@ def holding(repository: Path) -> Iterator[None]:
 def under_way(server: ServerProcess, repository: Path, model: str) -> int:
     """Grows with every request for a model while others are held: those that wait or run, and all that began to."""
     begun = len(list(_hold(repository).iterdir()))
-    status, _, body = http.send(server.http, {"method": "GET", "path": f"/v2/models/{model}/explain"})
-    if status != 200:
+    explanation = _explanation(server, model)
+    if explanation is None:
         return begun
-    (explanation,) = json.loads(body)["models"]
     running = sum(worker["requests"] for worker in explanation.get("workers", []))
     return begun + explanation["queue"]["waiting"] + running
+
+
+def is_about_to_be_taken(server: ServerProcess, model: str) -> bool:
+    """Whether a batch is due that a worker has no more than to fetch: who comes now would join it."""
+    explanation = _explanation(server, model)
+    if explanation is None or not explanation.get("workers"):
+        return False
+    following = explanation["queue"].get("next")
+    is_due = following is not None and following["due_in_us"] == 0
+    return is_due and not any(worker["requests"] for worker in explanation["workers"])
+
+
+def _explanation(server: ServerProcess, model: str) -> dict[str, Any] | None:
+    status, _, body = http.send(server.http, {"method": "GET", "path": f"/v2/models/{model}/explain"})
+    return json.loads(body)["models"][0] if status == 200 else None
 
 
 def _hold(repository: Path) -> Path:
