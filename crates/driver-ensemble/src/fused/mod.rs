@@ -18,7 +18,7 @@ mod plan;
 mod refusal;
 
 use std::iter;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -47,10 +47,17 @@ const OF_A_BATCH: u32 = 16;
 /// one for what came to it meanwhile.
 const TRIES_PER_STEP: usize = 2;
 
-/// How long a thread of the pool waits before it looks again whether the models are free, and how often it does: up to
-/// two milliseconds together, as a batch of a network that takes its time lasts.
-const PAUSE: Duration = Duration::from_micros(100);
-const PAUSES: usize = 20;
+/// How long a thread of the pool waits before it looks again whether the models are free: half of what it has waited,
+/// between these.
+const MIN_PAUSE: Duration = Duration::from_micros(100);
+const MAX_PAUSE: Duration = Duration::from_millis(1);
+
+/// For how many executions of the model that takes its time requests wait so: one that is under way, and one of
+/// requests that wait in front of the model.
+const EXECUTIONS: u32 = 2;
+
+/// The longest time that they do.
+const MAX_WAIT: Duration = Duration::from_millis(50);
 
 /// Whether an ensemble's requests go through all steps at once.
 #[derive(Default)]
@@ -58,10 +65,13 @@ pub struct Fusing {
     judged: ArcSwap<Judged>,
     /// Whether they do now: all models are quick, or all but one.
     open: AtomicBool,
-    /// One model takes its time, so that batches are for a thread of the pool.
-    slow: AtomicBool,
-    /// How often in a row the models were found busy.
+    /// What a model takes that takes its time, so that batches are for a thread of the pool: nanoseconds, 0 where all
+    /// are quick.
+    slow_ns: AtomicU64,
+    /// How often in a row network threads found the models busy.
     tries: AtomicUsize,
+    /// Since when threads of the pool find them so.
+    busy_since: Mutex<Option<Instant>>,
     /// Where threads of the pool wait for models to be free.
     pause: Parker,
     /// What batches are made in, while none is under way.
@@ -116,11 +126,14 @@ impl Fusing {
         }
         let plan = judged.plan.as_ref().filter(|_| ensemble.steps_at_once);
         let quick = plan.is_some_and(|plan| Pace::are_quick(each(plan, parts)));
-        let slow = !quick && plan.is_some_and(|plan| Pace::all_but_one_are_quick(paces(plan, parts)) && judged.is_even);
-        for (is, now) in [(&self.open, quick || slow), (&self.slow, slow)] {
-            if is.load(Ordering::Relaxed) != now {
-                is.store(now, Ordering::Relaxed);
-            }
+        let long = plan.filter(|_| !quick && judged.is_even).and_then(|plan| Pace::of_the_long_one(paces(plan, parts)));
+        let slow_ns = long.map_or(0, |long| u64::try_from(long.as_nanos()).unwrap_or(u64::MAX));
+        if self.slow_ns.load(Ordering::Relaxed) != slow_ns {
+            self.slow_ns.store(slow_ns, Ordering::Relaxed);
+        }
+        let open = quick || long.is_some();
+        if self.is_open() != open {
+            self.open.store(open, Ordering::Relaxed);
         }
         judged
     }
@@ -132,24 +145,41 @@ impl Fusing {
 
     /// Whether one model takes its time.
     pub fn is_slow(&self) -> bool {
-        self.slow.load(Ordering::Relaxed)
+        self.slow_ns.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether requests that find an instance busy wait a moment. Else one that goes step by step would have all behind
-    /// it do so too for as long as requests come: what is a step before them always keeps some instance. A network
-    /// thread comes back once it has driven everything else, by when these are a step further; there is no use in it
-    /// on a thread of the pool but where a model takes its time, whose instances it then waits for.
-    fn tries_again(&self, steps: usize) -> bool {
-        let most = match completion::is_network_thread() {
-            true => TRIES_PER_STEP * steps,
-            false if self.is_slow() => PAUSES,
-            false => 0,
-        };
-        let again = self.tries.fetch_add(1, Ordering::Relaxed) < most;
+    /// Until when requests that find an instance busy wait; none where they go step by step. If one went so at once,
+    /// all behind it would do so too for as long as requests come: what is a step before them always keeps some
+    /// instance. A network thread comes back once it has driven everything else, by when these are a step further;
+    /// there is no use in it on a thread of the pool but where a model takes its time, whose instances it then waits
+    /// for.
+    fn waits_until(&self, now: Instant, steps: usize) -> Option<Instant> {
+        if !completion::is_network_thread() {
+            return self.pauses_until(now);
+        }
+        let again = self.tries.fetch_add(1, Ordering::Relaxed) < TRIES_PER_STEP * steps;
         if !again {
             self.tries.store(0, Ordering::Relaxed);
         }
-        again
+        again.then_some(now)
+    }
+
+    /// The same for a thread of the pool.
+    fn pauses_until(&self, now: Instant) -> Option<Instant> {
+        let slow = Duration::from_nanos(self.slow_ns.load(Ordering::Relaxed));
+        let mut busy_since = self.busy_since.lock();
+        let waited = now.duration_since(*busy_since.get_or_insert(now));
+        if waited < (slow * EXECUTIONS).min(MAX_WAIT) {
+            return Some(now + (waited / 2).clamp(MIN_PAUSE, MAX_PAUSE));
+        }
+        *busy_since = None;
+        None
+    }
+
+    /// The models were free.
+    fn note_free(&self) {
+        self.tries.store(0, Ordering::Relaxed);
+        *self.busy_since.lock() = None;
     }
 
     fn is_open(&self) -> bool {
@@ -211,26 +241,33 @@ fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) ->
     }
     let bytes = batch.requests.iter().map(Pending::bytes).sum();
     if completion::is_network_thread() && !model.pace.runs_here(bytes) {
-        batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
+        apart(ensemble, model, batch);
         return Step::Again;
     }
     match fuse(ensemble, model, batch, claimed_at) {
         Outcome::Answered => {
             model.pace.note_batch(alipes_clock::elapsed(claimed_at), bytes);
-            ensemble.fusing.tries.store(0, Ordering::Relaxed);
+            ensemble.fusing.note_free();
         }
-        Outcome::Busy if ensemble.fusing.tries_again(ensemble.steps.len()) => {
-            let effect = model.with_queue(|queue, now| queue.put_back(now, &mut batch.requests.drain(..)));
-            model.carry_out(effect);
-            if !completion::is_network_thread() {
-                return Step::Wait(alipes_clock::now() + PAUSE);
-            }
-        }
-        Outcome::Busy | Outcome::Apart => {
-            batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
-        }
+        Outcome::Busy => match ensemble.fusing.waits_until(alipes_clock::now(), ensemble.steps.len()) {
+            Some(until) => return wait(model, batch, until),
+            None => apart(ensemble, model, batch),
+        },
+        Outcome::Apart => apart(ensemble, model, batch),
     }
     Step::Again
+}
+
+/// Puts a batch back, for models that are free soon.
+fn wait(model: &Arc<ModelVersion>, batch: &mut Batch, until: Instant) -> Step {
+    let effect = model.with_queue(|queue, now| queue.put_back(now, &mut batch.requests.drain(..)));
+    model.carry_out(effect);
+    if completion::is_network_thread() { Step::Again } else { Step::Wait(until) }
+}
+
+/// Sends each request of a batch on its way step by step.
+fn apart(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) {
+    batch.requests.drain(..).for_each(|request| run::begin(ensemble, model, request));
 }
 
 /// What became of a batch.
@@ -256,4 +293,36 @@ fn fuse(ensemble: &Ensemble, model: &Arc<ModelVersion>, batch: &mut Batch, claim
     drop(claims);
     executor::collect(|| batch.send());
     Outcome::Answered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_of_the_pool_waits_for_two_executions_of_the_model_that_takes_its_time() {
+        let (fusing, begin) = (Fusing::default(), alipes_clock::now());
+        assert_eq!(fusing.pauses_until(begin), None, "all models are quick");
+        fusing.slow_ns.store(10_000_000, Ordering::Relaxed);
+        let after_ms = |waited_ms| {
+            let now = begin + Duration::from_millis(waited_ms);
+            fusing.pauses_until(now).map(|until| until - now)
+        };
+        assert_eq!(after_ms(0), Some(MIN_PAUSE));
+        assert_eq!(after_ms(1), Some(Duration::from_micros(500)));
+        assert_eq!(after_ms(19), Some(MAX_PAUSE));
+        assert_eq!(after_ms(20), None);
+        // The next batch waits anew, and one that found the models free.
+        assert_eq!(after_ms(21), Some(MIN_PAUSE));
+        fusing.note_free();
+        assert_eq!(after_ms(41), Some(MIN_PAUSE));
+    }
+
+    #[test]
+    fn nobody_waits_for_long_for_a_model_that_takes_seconds() {
+        let (fusing, begin) = (Fusing::default(), alipes_clock::now());
+        fusing.slow_ns.store(10_000_000_000, Ordering::Relaxed);
+        assert_eq!(fusing.pauses_until(begin), Some(begin + MIN_PAUSE));
+        assert_eq!(fusing.pauses_until(begin + MAX_WAIT), None);
+    }
 }

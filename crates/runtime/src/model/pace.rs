@@ -1,4 +1,4 @@
-//! How long a model's executions take, leaving out the odd one that was held up.
+//! How long a model's executions take, leaving out those that were held up.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,17 +19,25 @@ const LARGER: usize = 16;
 /// could do for other requests meanwhile is no more than that.
 const SMALL_SHARE: u32 = 3;
 
-/// A longer execution than the estimate raises it by this much, in 1/64; a shorter one lowers it by `STEP_DOWN`. Nine
-/// to one makes the estimate settle where one execution in ten is longer. A mean would not do: times are those of the
-/// clock, and on a busy machine a single execution that the system interrupts lasts as long as hundreds of others.
-const STEP_UP: u64 = 9;
-const STEP_DOWN: u64 = 1;
+/// By how much a longer execution than an estimate raises it, and a shorter one lowers it, in 1/64. Nine to one makes
+/// the estimate settle where one execution in ten is longer, as much up as down where half of them are. A mean would
+/// not do: times are those of the clock, and on a busy machine a single execution that the system interrupts lasts as
+/// long as hundreds of others.
+#[derive(Clone, Copy)]
+struct Steps {
+    up: u64,
+    down: u64,
+}
 
-/// An estimate of the time that nine of ten executions of a model stay below.
+const NINE_OF_TEN: Steps = Steps { up: 9, down: 1 };
+const HALF: Steps = Steps { up: 4, down: 4 };
+
+/// Two estimates of how long a model's executions take: nine of ten stay below one, half of them below the other.
 #[derive(Debug, Default)]
 pub struct Pace {
-    // Nanoseconds; 0 before the first execution. Instances write it without a lock: a lost update costs nothing.
+    // Nanoseconds; 0 before the first execution. Instances write them without a lock: a lost update costs nothing.
     estimate_ns: AtomicU64,
+    usual_ns: AtomicU64,
     // Bytes of the largest batch whose execution was quick, likewise.
     quick_bytes: AtomicUsize,
     threads: ExecutionThreads,
@@ -44,15 +52,10 @@ impl Pace {
     /// Takes note of an execution.
     pub fn note(&self, time: Duration) {
         let now = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
-        let before = self.estimate_ns.load(Ordering::Relaxed);
-        let estimate = if before == 0 {
-            now
-        } else if now > before {
-            before + (before / 64).saturating_mul(STEP_UP).max(1).min(now - before)
-        } else {
-            before - (before / 64 * STEP_DOWN).min(before - now)
-        };
-        self.estimate_ns.store(estimate, Ordering::Relaxed);
+        for (estimate_ns, steps) in [(&self.estimate_ns, NINE_OF_TEN), (&self.usual_ns, HALF)] {
+            let before = estimate_ns.load(Ordering::Relaxed);
+            estimate_ns.store(moved(before, now, steps), Ordering::Relaxed);
+        }
     }
 
     /// Takes note of the bytes of a batch, which took so long.
@@ -64,33 +67,38 @@ impl Pace {
 
     /// What nine of ten executions stay below; none before the first.
     pub fn estimate(&self) -> Option<Duration> {
-        let estimate_ns = self.estimate_ns.load(Ordering::Relaxed);
-        (estimate_ns != 0).then(|| Duration::from_nanos(estimate_ns))
+        known(&self.estimate_ns)
     }
 
     /// Whether models may run on a network thread one right after the other; false before the first execution of any.
     pub fn are_quick<'a>(paces: impl IntoIterator<Item = &'a Pace>) -> bool {
-        let estimates: Option<Duration> = paces.into_iter().map(Pace::expected).sum();
+        let estimates: Option<Duration> = paces.into_iter().map(|pace| pace.expected(&pace.estimate_ns)).sum();
         estimates.is_some_and(|together| together <= QUICK)
     }
 
-    /// Whether one model takes most of the time that models need one right after the other, each so many times; false
-    /// before the first execution of any.
-    pub fn all_but_one_are_quick<'a>(paces: impl IntoIterator<Item = (&'a Pace, u32)>) -> bool {
-        let (mut once, mut all, mut longest) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    /// What nine of ten executions stay below of the one model that takes most of the time that models need one right
+    /// after the other, each so many times; none where there is no such model, and before the first execution of any.
+    ///
+    /// Its long executions are those of large batches, and are compared with as many of the others as a large batch
+    /// needs, each taking what half of them stay below: of many short executions in a row only the first finds its
+    /// memory in no cache.
+    pub fn of_the_long_one<'a>(paces: impl IntoIterator<Item = (&'a Pace, u32)>) -> Option<Duration> {
+        let (mut once, mut all, mut long) = (Duration::ZERO, Duration::ZERO, (Duration::ZERO, Duration::ZERO, 0));
         for (pace, times) in paces {
-            let Some(estimate) = pace.expected() else { return false };
-            once += estimate;
-            all += estimate * times;
-            longest = longest.max(estimate);
+            let usual = pace.expected(&pace.usual_ns)?;
+            once += usual;
+            all += usual * times;
+            long = long.max((usual, pace.expected(&pace.estimate_ns)?, times));
         }
-        once - longest <= QUICK && (all - longest) * SMALL_SHARE <= longest
+        let (usual, estimate, times) = long;
+        let is_so = once - usual <= QUICK && (all - usual * times) * SMALL_SHARE <= estimate && times == 1;
+        is_so.then_some(estimate)
     }
 
-    /// The estimate, unless the threads do not depend on it.
-    fn expected(&self) -> Option<Duration> {
+    /// An estimate, unless the threads do not depend on it.
+    fn expected(&self, estimate_ns: &AtomicU64) -> Option<Duration> {
         match self.threads {
-            ExecutionThreads::Measured => self.estimate(),
+            ExecutionThreads::Measured => known(estimate_ns),
             ExecutionThreads::Network => Some(Duration::ZERO),
             ExecutionThreads::Pool => None,
         }
@@ -106,6 +114,23 @@ impl Pace {
     /// Whether the model may run on a network thread; false before its first execution.
     pub fn is_quick(&self) -> bool {
         Pace::are_quick([self])
+    }
+}
+
+/// An estimate; none before the first execution.
+fn known(estimate_ns: &AtomicU64) -> Option<Duration> {
+    let estimate_ns = estimate_ns.load(Ordering::Relaxed);
+    (estimate_ns != 0).then(|| Duration::from_nanos(estimate_ns))
+}
+
+/// An estimate that one more execution has moved.
+fn moved(before: u64, now: u64, steps: Steps) -> u64 {
+    if before == 0 {
+        now
+    } else if now > before {
+        before + (before / 64).saturating_mul(steps.up).max(1).min(now - before)
+    } else {
+        before - (before / 64 * steps.down).min(before - now)
     }
 }
 
@@ -159,14 +184,22 @@ mod tests {
     #[test]
     fn one_model_takes_most_of_the_time_where_the_others_are_quick_beside_it() {
         let (short, long) = (noted([SHORT]), noted([LONG]));
-        let is_so = |paces: &[(&Pace, u32)]| Pace::all_but_one_are_quick(paces.iter().copied());
-        assert!(is_so(&[(&short, 16), (&long, 1), (&short, 1)]));
+        let found = |paces: &[(&Pace, u32)]| Pace::of_the_long_one(paces.iter().copied());
+        let is_so = |paces: &[(&Pace, u32)]| found(paces).is_some();
+        assert_eq!(found(&[(&short, 16), (&long, 1), (&short, 1)]), Some(LONG));
         assert!(!is_so(&[(&long, 1), (&long, 1)]));
         assert!(!is_so(&[(&short, 1), (&short, 1)]), "neither is long beside the other");
         // A long one for each request of a batch is not small, nor are many short ones.
         assert!(!is_so(&[(&long, 16), (&short, 1)]));
         assert!(!is_so(&[&[(&long, 1)][..], &[(&short, 1); 16]].concat()));
         assert!(!is_so(&[(&noted([]), 1), (&long, 1)]));
+    }
+
+    #[test]
+    fn short_ones_that_are_now_and_then_held_up_are_small_beside_a_long_one() {
+        let held_up = noted((0..1000).map(|number| if number % 5 == 4 { LONG } else { SHORT }));
+        assert!(!held_up.is_quick());
+        assert!(Pace::of_the_long_one([(&held_up, 16), (&noted([LONG]), 1)]).is_some());
     }
 
     #[test]
