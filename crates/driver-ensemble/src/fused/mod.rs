@@ -148,14 +148,14 @@ impl Fusing {
         self.slow_ns.load(Ordering::Relaxed) != 0
     }
 
-    /// Until when requests that find an instance busy wait; none where they go step by step. If one went so at once,
+    /// When requests that find an instance busy try again; none where they go step by step. If one went so at once,
     /// all behind it would do so too for as long as requests come: what is a step before them always keeps some
     /// instance. A network thread comes back once it has driven everything else, by when these are a step further;
     /// there is no use in it on a thread of the pool but where a model takes its time, whose instances it then waits
     /// for.
-    fn waits_until(&self, now: Instant, steps: usize) -> Option<Instant> {
+    fn retry_at(&self, now: Instant, steps: usize) -> Option<Instant> {
         if !completion::is_network_thread() {
-            return self.pauses_until(now);
+            return self.retry_in_pool_at(now);
         }
         let again = self.tries.fetch_add(1, Ordering::Relaxed) < TRIES_PER_STEP * steps;
         if !again {
@@ -165,7 +165,7 @@ impl Fusing {
     }
 
     /// The same for a thread of the pool.
-    fn pauses_until(&self, now: Instant) -> Option<Instant> {
+    fn retry_in_pool_at(&self, now: Instant) -> Option<Instant> {
         let slow = Duration::from_nanos(self.slow_ns.load(Ordering::Relaxed));
         let mut busy_since = self.busy_since.lock();
         let waited = now.duration_since(*busy_since.get_or_insert(now));
@@ -249,7 +249,7 @@ fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) ->
             model.pace.note_batch(alipes_clock::elapsed(claimed_at), bytes);
             ensemble.fusing.note_free();
         }
-        Outcome::Busy => match ensemble.fusing.waits_until(alipes_clock::now(), ensemble.steps.len()) {
+        Outcome::Busy => match ensemble.fusing.retry_at(alipes_clock::now(), ensemble.steps.len()) {
             Some(until) => return wait(model, batch, until),
             None => apart(ensemble, model, batch),
         },
@@ -302,11 +302,11 @@ mod tests {
     #[test]
     fn a_thread_of_the_pool_waits_for_two_executions_of_the_model_that_takes_its_time() {
         let (fusing, begin) = (Fusing::default(), alipes_clock::now());
-        assert_eq!(fusing.pauses_until(begin), None, "all models are quick");
+        assert_eq!(fusing.retry_in_pool_at(begin), None, "all models are quick");
         fusing.slow_ns.store(10_000_000, Ordering::Relaxed);
         let after_ms = |waited_ms| {
             let now = begin + Duration::from_millis(waited_ms);
-            fusing.pauses_until(now).map(|until| until - now)
+            fusing.retry_in_pool_at(now).map(|until| until - now)
         };
         assert_eq!(after_ms(0), Some(MIN_PAUSE));
         assert_eq!(after_ms(1), Some(Duration::from_micros(500)));
@@ -322,7 +322,7 @@ mod tests {
     fn nobody_waits_for_long_for_a_model_that_takes_seconds() {
         let (fusing, begin) = (Fusing::default(), alipes_clock::now());
         fusing.slow_ns.store(10_000_000_000, Ordering::Relaxed);
-        assert_eq!(fusing.pauses_until(begin), Some(begin + MIN_PAUSE));
-        assert_eq!(fusing.pauses_until(begin + MAX_WAIT), None);
+        assert_eq!(fusing.retry_in_pool_at(begin), Some(begin + MIN_PAUSE));
+        assert_eq!(fusing.retry_in_pool_at(begin + MAX_WAIT), None);
     }
 }
