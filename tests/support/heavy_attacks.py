@@ -72,6 +72,17 @@ def generated() -> Attack:
     return attack
 
 
+def said(accept: str) -> Attack:
+    """A stream of one response, which is as long as the call."""
+    body = bytes(48 * MIB)
+
+    def attack(server: ServerProcess) -> None:
+        status, text = heavy.ask(server.http, "/says", body, {"Accept": accept})
+        assert (status, text.count(0)) == (200, len(body)), text[:1000]
+
+    return attack
+
+
 def words_as_json(model: str) -> Attack:
     body = heavy.json_tensor(['"a"'] * (4 * MIB), 4 * MIB, "BYTES")
     if model != "words":
@@ -302,6 +313,8 @@ ATTACKS: Final[dict[str, Callable[[], Attack]]] = {
     "numbers as JSON, in chunks": lambda: numbers_as_json("any", heavy.pieces),
     "numbers as JSON, over HTTP/2": lambda: over_http2("any", numbers(10)),
     "numbers as JSON, generated": generated,
+    "a long event": lambda: said("text/event-stream"),
+    "a long line": lambda: said("application/x-ndjson"),
     "words as JSON": lambda: words_as_json("words"),
     "words as JSON, refused": lambda: words_as_json("any"),
     "words in binary": words_in_binary,

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use alipes_protocol::limits::WRITTEN_AT_ONCE_BYTES;
 use alipes_request::budget::Budget;
 use alipes_service::generate::Generation;
+use alipes_service::offload::offload_if;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::call_answer::CallAnswer;
 use super::call_form::{CallForm, LINES};
 use super::compression::Coding;
-use super::events::{Events, Form};
+use super::events::{Events, Form, not_written};
 use super::response::{self, ResponseBody};
 
 /// Answers once the first response is there: status and headers are its own, and an error is a plain response.
@@ -35,8 +37,10 @@ pub async fn answer(
             headers.insert(CONTENT_TYPE, content_type(form));
             // Who keeps events back until there are many has not understood them.
             headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
+            let framed = offload_if(body.len() > WRITTEN_AT_ONCE_BYTES, move || form.frame(&body)).await;
+            let first = framed.unwrap_or_else(|| form.error(&not_written()));
             let events = Events::new(generation, Form::Call(form));
-            let mut response = Response::new(ResponseBody::of_events(form.frame(&body), events));
+            let mut response = Response::new(ResponseBody::of_events(first, events));
             *response.status_mut() = status;
             *response.headers_mut() = headers;
             response

@@ -8,7 +8,7 @@ use alipes_protocol::codec::json;
 use alipes_protocol::limits::WRITTEN_AT_ONCE_BYTES;
 use alipes_protocol::{InferError, InferResponse};
 use alipes_service::generate::Generation;
-use alipes_service::offload::offload;
+use alipes_service::offload::{offload, offload_if};
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 
@@ -52,7 +52,7 @@ impl Form {
     /// Writes a response on another thread.
     async fn write_beside(self, response: Result<InferResponse, InferError>) -> Bytes {
         let written = offload(move || self.write(response)).await;
-        written.unwrap_or_else(|| self.error(&InferError::internal("the response could not be written")))
+        written.unwrap_or_else(|| self.error(&not_written()))
     }
 }
 
@@ -102,17 +102,25 @@ pub async fn answer(mut generation: Generation) -> Response<ResponseBody> {
     let Some(first) = generation.next().await else {
         return response::new(StatusCode::OK, response::EVENTS, ResponseBody::default());
     };
-    let (status, first) = event(encode(first).await);
+    let (status, first) = write(first, event).await;
     response::new(status, response::EVENTS, ResponseBody::of_events(first, Events::new(generation, Form::Generated)))
 }
 
 /// A response as text, or why there is none: written on this thread, or beside it where that takes long.
 pub async fn encode(response: Result<InferResponse, InferError>) -> Encoded {
-    if !response.as_ref().is_ok_and(is_long) {
-        return encode_now(response);
-    }
-    let encoded = Box::pin(offload(move || encode_now(response))).await;
-    encoded.unwrap_or_else(|| Err(InferError::internal("the response could not be written")))
+    write(response, |encoded| encoded).await
+}
+
+/// What `frame` makes of a response as text. A copy of a long text takes long, too.
+async fn write<T: Send + 'static>(response: Result<InferResponse, InferError>, frame: fn(Encoded) -> T) -> T {
+    let is_long = response.as_ref().is_ok_and(is_long);
+    let written = offload_if(is_long, move || frame(encode_now(response))).await;
+    written.unwrap_or_else(|| frame(Err(not_written())))
+}
+
+/// Why there is no text of a response.
+pub fn not_written() -> InferError {
+    InferError::internal("the response could not be written")
 }
 
 fn encode_now(response: Result<InferResponse, InferError>) -> Encoded {

@@ -8,7 +8,7 @@ use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, InferRequest, limits};
 use alipes_request::budget::GrowingCharge;
 use alipes_service::generate::{Generation, declared_input};
-use alipes_service::offload::offload;
+use alipes_service::offload::offload_if;
 use alipes_service::{ModelVersion, Service};
 use alipes_shared_memory::Held;
 use alipes_stats::clock::now_ns;
@@ -90,7 +90,7 @@ async fn read(
             Ok((request, growing.read()))
         }
     };
-    let read = if is_long { offload(read).await } else { Some(read()) };
+    let read = offload_if(is_long, read).await;
     let (mut request, charge) = read.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
     charge.ride(&service.budget, &mut request, &Held::default())?;
     Ok((model, request))
