@@ -72,7 +72,7 @@ def generated() -> Attack:
     return attack
 
 
-def said(accept: str) -> Attack:
+def streamed_by_a_function(accept: str) -> Attack:
     """A stream of one response, which is as long as the call."""
     body = bytes(48 * MIB)
 
@@ -313,8 +313,8 @@ ATTACKS: Final[dict[str, Callable[[], Attack]]] = {
     "numbers as JSON, in chunks": lambda: numbers_as_json("any", heavy.pieces),
     "numbers as JSON, over HTTP/2": lambda: over_http2("any", numbers(10)),
     "numbers as JSON, generated": generated,
-    "a long event": lambda: said("text/event-stream"),
-    "a long line": lambda: said("application/x-ndjson"),
+    "a long event": lambda: streamed_by_a_function("text/event-stream"),
+    "a long line": lambda: streamed_by_a_function("application/x-ndjson"),
     "words as JSON": lambda: words_as_json("words"),
     "words as JSON, refused": lambda: words_as_json("any"),
     "words in binary": words_in_binary,
