@@ -74,6 +74,8 @@ class LabRow:
             return []
         # The first cell runs the example for all of them.
         self._run(python, 0.1)
+        if missing := [label for label in VARIANTS.values() if label not in self._found]:
+            fleet.skipped["pictures"] = f"without {'; '.join(missing)}, whose packages are not installed"
         first, *others = self._found
         return [
             Cell(first, partial(self._measure, python, first)),
@@ -159,10 +161,12 @@ class DecodeRow:
 
 
 def lab_python() -> Path | None:
-    """An interpreter that has what the example needs: this one, or that of an environment in which it is tested."""
-    if find_spec("fastapi") is not None:
-        return Path(sys.executable)
-    beside = (PROJECT / f".venv-{name}" / "bin" / "python" for name in ("torch", "examples"))
+    """An interpreter that has FastAPI, with PyTorch before others: this one, or that of an environment of the gate."""
+    here = Path(sys.executable) if find_spec("fastapi") is not None else None
+    if here is not None and find_spec("torch") is not None:
+        return here
+    torch, examples = (PROJECT / f".venv-{name}" / "bin" / "python" for name in ("torch", "examples"))
+    beside = (torch, *([here] if here is not None else []), examples)
     return next((python for python in beside if python.exists()), None)
 
 

@@ -12,6 +12,7 @@ from bench.fleet import Fleet
 from bench.models import lab
 from bench.rows import pictures
 from bench.rows.pictures import DecodeRow, LabRow, NetworkRow, pictures_rows
+from bench.rows.row import Sample
 from bench.work import WrongAnswer
 
 
@@ -32,6 +33,18 @@ def test_without_fastapi_the_row_is_skipped_with_a_reason(monkeypatch: pytest.Mo
     fleet = Fleet(frozenset())
     assert LabRow().cells(fleet) == []
     assert "FastAPI" in fleet.skipped["pictures"]
+
+
+def test_variants_that_were_not_measured_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(row: LabRow, _python: Path, _seconds: float) -> None:
+        row._found = {pictures.NATIVE: Sample(1.0, {})}
+
+    monkeypatch.setattr(pictures, "lab_python", lambda: Path("python"))
+    monkeypatch.setattr(LabRow, "_run", run)
+    fleet = Fleet(frozenset())
+    assert [cell.label for cell in LabRow().cells(fleet)] == [pictures.NATIVE]
+    for label in pictures.VARIANTS.values():
+        assert (label in fleet.skipped["pictures"]) == (label != pictures.NATIVE)
 
 
 @pytest.mark.skipif(
