@@ -132,7 +132,8 @@ async fn answer(
     let mut response = match preflight {
         Some(response) => without_body(*response, request.into_body()),
         None => {
-            let answer = handle(http, request, caller, call.ending().is_refusing());
+            // Pinned where it is made: it is large, and would be copied.
+            let answer = pin!(handle(http, request, caller, call.ending().is_refusing()));
             drive_call(call, answer).await.unwrap_or_else(|| response::error(&unfinished()))
         }
     };

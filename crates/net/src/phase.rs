@@ -1,9 +1,13 @@
 //! The phases of the network, from its first connection to its last, and how connections see them.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use alipes_protocol::limits::REFUSAL_TIME;
 use tokio::sync::watch;
+use tokio::task::coop::has_budget_remaining;
 
 /// How far the network has come with stopping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
@@ -51,8 +55,21 @@ impl Shutdown {
         let Some(phase) = self.phase.as_mut().filter(|_| seen < Phase::Closed) else {
             return std::future::pending().await;
         };
+        let unchanged = phase.clone();
+        let mut waiting = pin!(phase.wait_for(|phase| *phase > seen));
+        let mut told: Option<Waker> = None;
+        let later = poll_fn(|cx| {
+            // Every turn of a connection comes by: a look at a number, where to wait again takes a lock that all share.
+            let is_told = told.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+            if is_told && unchanged.has_changed().is_ok_and(|has_changed| !has_changed) {
+                return Poll::Pending;
+            }
+            // A task that has used up its turn is not told of anything, but polled again.
+            told = has_budget_remaining().then(|| cx.waker().clone());
+            waiting.as_mut().poll(cx).map(|later| later.map(|phase| *phase))
+        });
         // Whoever could tell of a phase is gone: so is the network.
-        phase.wait_for(|phase| *phase > seen).await.map_or(Phase::Closed, |phase| *phase)
+        later.await.unwrap_or(Phase::Closed)
     }
 
     /// Ends when the network has reached a phase.
@@ -73,5 +90,75 @@ impl Shutdown {
             () = cut => {}
             () = async { self.reached(Phase::Draining).await; tokio::time::sleep(grace).await } => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake};
+
+    use tokio::task::{coop::consume_budget, yield_now};
+
+    use super::*;
+
+    /// Counts how often a task is woken.
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    impl Woken {
+        fn polls<F: Future>(self: &Arc<Self>, future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+            future.poll(&mut Context::from_waker(&Arc::clone(self).into()))
+        }
+
+        fn count(&self) -> usize {
+            self.0.load(Ordering::SeqCst)
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_polled_last_is_woken_by_the_next_phase() {
+        let (sender, receiver) = watch::channel(Phase::Open);
+        let mut shutdown = Shutdown::new(receiver);
+        let mut ended = shutdown.clone();
+        let mut later = pin!(shutdown.later_than(Phase::Open));
+        let (first, last) = (Arc::<Woken>::default(), Arc::<Woken>::default());
+        for woken in [&first, &first, &last, &last] {
+            assert!(woken.polls(later.as_mut()).is_pending());
+        }
+        sender.send_replace(Phase::Open);
+        assert!(last.polls(later.as_mut()).is_pending());
+        sender.send_replace(Phase::Draining);
+        assert_eq!((first.count(), last.count()), (0, 2));
+        assert_eq!(last.polls(later.as_mut()), Poll::Ready(Phase::Draining));
+        drop(sender);
+        assert_eq!(ended.later_than(Phase::Draining).await, Phase::Closed);
+    }
+
+    #[tokio::test]
+    async fn a_task_that_had_used_up_its_turn_is_woken_too() {
+        let (sender, receiver) = watch::channel(Phase::Open);
+        let mut shutdown = Shutdown::new(receiver);
+        let mut later = pin!(shutdown.later_than(Phase::Open));
+        let woken = Arc::<Woken>::default();
+        let polled = poll_fn(|cx| {
+            while has_budget_remaining() {
+                let _ = pin!(consume_budget()).poll(cx);
+            }
+            Poll::Ready(woken.polls(later.as_mut()))
+        });
+        assert!(polled.await.is_pending());
+        yield_now().await;
+        assert!(woken.polls(later.as_mut()).is_pending());
+        let before = woken.count();
+        sender.send_replace(Phase::Draining);
+        assert_eq!(woken.count(), before + 1);
     }
 }
