@@ -50,6 +50,12 @@ impl Shutdown {
         self.phase.as_ref().map_or(Phase::Open, |phase| *phase.borrow())
     }
 
+    /// The phase, where another one has come since this was asked last.
+    pub fn news(&mut self) -> Option<Phase> {
+        let phase = self.phase.as_mut()?;
+        phase.has_changed().unwrap_or(true).then(|| *phase.borrow_and_update())
+    }
+
     /// The next phase that comes after this one.
     pub async fn later_than(&mut self, seen: Phase) -> Phase {
         let Some(phase) = self.phase.as_mut().filter(|_| seen < Phase::Closed) else {
@@ -57,15 +63,15 @@ impl Shutdown {
         };
         let unchanged = phase.clone();
         let mut waiting = pin!(phase.wait_for(|phase| *phase > seen));
-        let mut told: Option<Waker> = None;
+        let mut registered: Option<Waker> = None;
         let later = poll_fn(|cx| {
             // Every turn of a connection comes by: a look at a number, where to wait again takes a lock that all share.
-            let is_told = told.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
-            if is_told && unchanged.has_changed().is_ok_and(|has_changed| !has_changed) {
+            let is_registered = registered.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+            if is_registered && unchanged.has_changed().is_ok_and(|has_changed| !has_changed) {
                 return Poll::Pending;
             }
-            // A task that has used up its turn is not told of anything, but polled again.
-            told = has_budget_remaining().then(|| cx.waker().clone());
+            // A task that has used up its turn is not registered, but polled again.
+            registered = has_budget_remaining().then(|| cx.waker().clone());
             waiting.as_mut().poll(cx).map(|later| later.map(|phase| *phase))
         });
         // Whoever could tell of a phase is gone: so is the network.

@@ -37,6 +37,7 @@ pub async fn drive_connection<C: Future>(
     let activity = Arc::clone(watchdog.activity());
     let mut phase = shutdown.now();
     watchdog.begin_in(phase);
+    let mut watched = shutdown.clone();
     let mut leaves = false;
     loop {
         tokio::select! {
@@ -44,6 +45,10 @@ pub async fn drive_connection<C: Future>(
             // First: a broken connection is not drained.
             _ = poll_fn(|cx| {
                 activity.begin_turn();
+                // A request that is read now is of the phase of now, which this task may not have been woken for yet.
+                if let Some(phase) = watched.news() {
+                    activity.ending.reach(phase);
+                }
                 connection.as_mut().poll(cx)
             }) => return End::Closed,
             later = shutdown.later_than(phase) => {
@@ -103,11 +108,15 @@ impl<F: Future> Future for UnlessCut<'_, F> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::future::{pending, ready};
     use std::pin::pin;
     use std::task::Waker;
 
+    use tokio::sync::watch;
+
     use super::super::activity::Activity;
+    use super::super::timeouts::ConnectionTimeouts;
     use super::*;
 
     fn polled<F: Future>(future: F) -> Poll<F::Output> {
@@ -124,5 +133,24 @@ mod tests {
         activity.ending.reach(Phase::Cut);
         assert_eq!(polled(drive_call(&call, pending::<()>())), Poll::Ready(None));
         assert_eq!(polled(drive_call(&call, ready(7))), Poll::Ready(Some(7)));
+    }
+
+    #[tokio::test]
+    async fn a_request_is_of_the_phase_in_which_it_is_read() {
+        let (phase, receiver) = watch::channel(Phase::Open);
+        let activity = Arc::new(Activity::default());
+        let watchdog = Watchdog::http1(Arc::clone(&activity), ConnectionTimeouts::default());
+        let refusing = RefCell::new(vec![]);
+        let connection = pin!(poll_fn(|_| {
+            refusing.borrow_mut().push(activity.ending.is_refusing());
+            Poll::Pending::<()>
+        }));
+        let mut driven = pin!(drive_connection(connection, |_| {}, watchdog, Shutdown::new(receiver)));
+        let mut poll = || driven.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending();
+        assert!(poll());
+        assert_eq!(refusing.take(), [false]);
+        phase.send_replace(Phase::Refusing);
+        assert!(poll());
+        assert!(!refusing.borrow().is_empty() && refusing.take().iter().all(|is_refusing| *is_refusing));
     }
 }
