@@ -14,7 +14,7 @@ use alipes_request::responder::{Answer, AnswerBatch, Reply, Responder};
 use alipes_runtime::executor::alarm;
 use alipes_runtime::executor::reshape::wire_shape;
 use alipes_runtime::model::waiting::Wait;
-use alipes_runtime::model::{Arrival, ModelVersion, Pending};
+use alipes_runtime::model::{Arrival, ModelVersion, Pending, PendingRequest};
 use alipes_scheduler::ensemble::{Action, EnsembleRun, Ticket};
 use alipes_stats::clock;
 use alipes_stats::statistics::{Execution, FailureReason, Shares};
@@ -387,7 +387,7 @@ impl RunDriver {
 impl Request {
     /// What is kept of a request, and its inputs in the order of the ensemble's.
     fn new(model: &Arc<ModelVersion>, pending: Pending) -> (Request, Vec<Option<Value>>) {
-        let Pending { checked, arrived, responder, chain, shares, trace, .. } = pending;
+        let PendingRequest { checked, arrived, responder, chain, shares, trace, .. } = *pending;
         let Checked { inputs, outputs, rows, terms, context, .. } = checked;
         let rows = (model.spec.max_batch_size > 0).then_some(rows);
         let mut values: Vec<Option<Value>> = model.spec.inputs.iter().map(|_| None).collect();

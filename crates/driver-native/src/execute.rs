@@ -77,7 +77,7 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     match &model.sequences {
         // In a sequence what comes next would be wrong without it; the queue looks before each batch.
         None => withdraw_cancelled(model, &mut state.batch, claimed_at),
-        Some(sequences) if state.batch.iter().any(Pending::is_visit) => {
+        Some(sequences) if state.batch.iter().any(|pending| pending.is_visit()) => {
             let rows = state.rows.get_or_insert_default();
             visit::receive_all(sequences, rows, &mut state.batch, &mut state.outgoing);
         }
@@ -86,7 +86,7 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     if state.batch.is_empty() {
         return state.outgoing.send();
     }
-    let bytes = state.batch.iter().map(Pending::bytes).sum();
+    let bytes = state.batch.iter().map(|pending| pending.bytes()).sum();
     let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
     match outcome {
         Ok(Ok(times)) => succeed(model, state, claimed_at, times),

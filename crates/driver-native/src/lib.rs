@@ -195,7 +195,7 @@ fn step(model: &Arc<ModelVersion>, instance: usize, slot: &Arc<InstanceSlot>) ->
 
 /// Whether a batch is too large for this thread, which is one of the network's.
 fn is_too_large(model: &ModelVersion, batch: &[Pending]) -> bool {
-    completion::is_network_thread() && !model.pace.runs_here(batch.iter().map(Pending::bytes).sum())
+    completion::is_network_thread() && !model.pace.runs_here(batch.iter().map(|pending| pending.bytes()).sum())
 }
 
 fn execute(model: &Arc<ModelVersion>, instance: usize, mut state: MutexGuard<'_, InstanceState>) -> Step {

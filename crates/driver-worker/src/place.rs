@@ -78,7 +78,7 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
 /// Whether this thread, which is one of the network's, would copy too much to write a batch.
 fn is_left_to_the_pool(workers: &Workers, batch: &[Pending]) -> bool {
     completion::is_network_thread()
-        && batch.iter().map(Pending::bytes).sum::<usize>() > EXECUTED_HERE_BYTES
+        && batch.iter().map(|pending| pending.bytes()).sum::<usize>() > EXECUTED_HERE_BYTES
         && batch.iter().map(|pending| copied_bytes(workers, pending)).sum::<usize>() > EXECUTED_HERE_BYTES
 }
 

@@ -30,7 +30,7 @@ use super::response::{self, ResponseBody};
 pub async fn call(
     service: &Arc<Service>,
     model: &Arc<ModelVersion>,
-    request: Request<RequestBody>,
+    request: Box<Request<RequestBody>>,
     caller: Caller<'_>,
 ) -> Response<ResponseBody> {
     note_request("call", &model.name);

@@ -24,7 +24,7 @@ const UNDECODABLE: &str = "the name in the path is no UTF-8 once it is percent-d
 /// Answers a request, unless it lacks the header that its group needs, or the server stops and refuses it.
 pub async fn handle(
     http: &HttpProtocol,
-    request: Request<RequestBody>,
+    request: Box<Request<RequestBody>>,
     caller: Caller<'_>,
     refusing: bool,
 ) -> Response<ResponseBody> {
@@ -61,7 +61,11 @@ fn is_refused_at_stop(service: &Service, request: &Request<RequestBody>) -> bool
     }
 }
 
-async fn answer(service: &Arc<Service>, request: Request<RequestBody>, caller: Caller<'_>) -> Response<ResponseBody> {
+async fn answer(
+    service: &Arc<Service>,
+    request: Box<Request<RequestBody>>,
+    caller: Caller<'_>,
+) -> Response<ResponseBody> {
     let route = Route::of(request.method(), request.uri().path());
     note_request(route.name(), route.model());
     match route {

@@ -30,7 +30,7 @@ pub async fn generate(
     model: &str,
     version: &str,
     events: bool,
-    request: Request<RequestBody>,
+    request: Box<Request<RequestBody>>,
     caller: Caller<'_>,
 ) -> Response<ResponseBody> {
     let (head, mut body) = request.into_parts();

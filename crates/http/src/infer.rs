@@ -36,7 +36,7 @@ pub async fn infer(
     service: &Arc<Service>,
     model: &str,
     version: &str,
-    request: Request<RequestBody>,
+    request: Box<Request<RequestBody>>,
     caller: Caller<'_>,
 ) -> Response<ResponseBody> {
     let (head, mut body) = request.into_parts();

@@ -239,7 +239,7 @@ fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) ->
     if batch.requests.is_empty() {
         return Step::Again;
     }
-    let bytes = batch.requests.iter().map(Pending::bytes).sum();
+    let bytes = batch.requests.iter().map(|pending| pending.bytes()).sum();
     if completion::is_network_thread() && !model.pace.runs_here(bytes) {
         apart(ensemble, model, batch);
         return Step::Again;

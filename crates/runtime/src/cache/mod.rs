@@ -29,7 +29,7 @@ use alipes_spec::ModelSpec;
 use alipes_stats::clock;
 use bytes::Bytes;
 
-use crate::model::{ModelVersion, Pending, policy};
+use crate::model::{ModelVersion, Pending, PendingRequest, policy};
 pub use body_key::{BodyKey, Encoded};
 use coalescing::Coalescing;
 pub use keep::Keep;
@@ -152,7 +152,7 @@ impl Drop for Cached {
 /// Records a request that is answered without the model, and returns its responder. It records first, so that
 /// statistics that a client reads after its response include the request.
 fn record_hit(model: &ModelVersion, pending: Pending, reply: &Reply, began: Instant) -> Responder {
-    let Pending { responder, arrived, trace, .. } = pending;
+    let PendingRequest { responder, arrived, trace, .. } = *pending;
     let now = alipes_clock::now();
     model.statistics.cache_hit(began.duration_since(arrived), now.duration_since(began), now.duration_since(arrived));
     if let Some(trace) = trace {

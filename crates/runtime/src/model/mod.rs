@@ -48,8 +48,12 @@ use pace::Pace;
 use waiting::{Callee, Servers};
 use warmup::Sample;
 
-/// A request that waits for an instance or is being executed.
-pub struct Pending {
+/// A request that waits for an instance or is being executed: boxed, since on its way through the queue it is moved some
+/// ten times, and has half a kilobyte.
+pub type Pending = Box<PendingRequest>;
+
+/// What there is of it.
+pub struct PendingRequest {
     /// What the model needs of it.
     pub checked: Checked,
     /// When it was taken in.
@@ -66,7 +70,7 @@ pub struct Pending {
     pub deadline: Option<Instant>,
 }
 
-impl Pending {
+impl PendingRequest {
     /// Bytes of its tensors.
     pub fn bytes(&self) -> usize {
         self.checked.inputs.iter().map(|input| input.data.len()).sum()
@@ -230,7 +234,7 @@ impl ModelVersion {
         let Arrival { at: arrived, chain, shares } = arrival.into();
         let (trace, checked) = self.check(request, arrived)?;
         let (responder, receiver) = respond();
-        self.enqueue(Pending { checked, arrived, responder, chain, shares, trace, deadline: None })?;
+        self.enqueue(Box::new(PendingRequest { checked, arrived, responder, chain, shares, trace, deadline: None }))?;
         Ok(receiver)
     }
 

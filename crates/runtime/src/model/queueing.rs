@@ -15,7 +15,7 @@ use alipes_stats::events::Event;
 use alipes_stats::statistics::FailureReason;
 use parking_lot::MutexGuard;
 
-use super::{ModelVersion, Pending, PendingQueue};
+use super::{ModelVersion, Pending, PendingQueue, PendingRequest};
 use crate::executor::alarm;
 
 const STOPPING: &str = "Server is stopping, scheduler for model has stopped accepting new inference requests";
@@ -75,7 +75,7 @@ impl Work for Pending {
     }
 }
 
-impl Pending {
+impl PendingRequest {
     /// What it says of its sequence; nothing where the model does not look.
     pub fn sequence(&self) -> &SequenceInfo {
         const NONE: &SequenceInfo =

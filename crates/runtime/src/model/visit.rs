@@ -8,7 +8,7 @@ use alipes_request::responder::Responder;
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-use super::{ModelVersion, Pending};
+use super::{ModelVersion, PendingRequest};
 use crate::sequences::{Sequences, Visit};
 
 /// No request has it: visits share batches with visits alone.
@@ -18,7 +18,7 @@ const KEY: u64 = u64::MAX;
 /// moment later; for one that others hold, whoever puts a state had better ask elsewhere.
 const SLOT_WAIT_US: u64 = 5_000_000;
 
-impl Pending {
+impl PendingRequest {
     /// What it came for, where it is a visit.
     pub fn visit(&self) -> Option<&Visit> {
         self.checked.context.as_ref().and_then(|context| context.visit.as_ref())
@@ -71,7 +71,15 @@ impl ModelVersion {
         };
         let (responder, answer) = Responder::unary();
         let arrived = alipes_clock::now();
-        let pending = Pending { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None };
+        let pending = Box::new(PendingRequest {
+            checked,
+            arrived,
+            responder,
+            chain: None,
+            shares: None,
+            trace: None,
+            deadline: None,
+        });
         self.schedule(pending).map_err(|(error, responder)| {
             responder.dismiss();
             error

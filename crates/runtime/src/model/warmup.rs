@@ -15,7 +15,7 @@ use alipes_request::responder::{Answer, Responder};
 use alipes_request::visit::StateTensor;
 use alipes_spec::{ModelSpec, SampleData, SampleInput, SampleSpec};
 
-use super::Pending;
+use super::{Pending, PendingRequest};
 
 /// One sample, ready to be executed.
 pub struct Sample {
@@ -35,7 +35,7 @@ impl Sample {
             // Where requests come in sequences, each is one of its own.
             context.slot_id.slot = number;
         }
-        Pending { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None }
+        Box::new(PendingRequest { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None })
     }
 
     /// What the answers of one execution mean for the instance.

@@ -30,7 +30,7 @@ pub use states::{StatePort, StateTable, States};
 
 pub use alipes_request::visit::{StateTensor, Visit};
 
-use crate::model::Pending;
+use crate::model::{Pending, PendingRequest};
 
 /// The controls and the states of a model version's sequences.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ fn filler(model: &ModelSpec, shown: &Pending) -> Pending {
         CheckedInput { index: input.index, shape: input.shape.clone(), data: vec![0; len].into() }
     });
     let context = RequestContext { is_filler: true, ..RequestContext::default() };
-    Pending {
+    Box::new(PendingRequest {
         checked: Checked {
             inputs: inputs.collect(),
             outputs: shown.checked.outputs.clone(),
@@ -176,7 +176,7 @@ fn filler(model: &ModelSpec, shown: &Pending) -> Pending {
         shares: None,
         trace: None,
         deadline: None,
-    }
+    })
 }
 
 /// How the queue of a model schedules sequences.

@@ -33,7 +33,7 @@ impl Rows {
 /// Takes the visits out of a batch and answers them; what is left is executed.
 #[cold]
 pub fn receive_all(sequences: &Sequences, rows: &mut Rows, batch: &mut Vec<Pending>, outgoing: &mut AnswerBatch) {
-    let (visits, requests) = batch.drain(..).partition::<Vec<_>, _>(Pending::is_visit);
+    let (visits, requests) = batch.drain(..).partition::<Vec<_>, _>(|pending| pending.is_visit());
     batch.extend(requests);
     for pending in visits {
         let Some(visit) = pending.visit() else { continue };

@@ -19,8 +19,8 @@ use alipes_request::responder::{Reply, Responder};
 use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::executor::Step;
 use alipes_runtime::model::ModelVersion;
-use alipes_runtime::model::Pending;
 use alipes_runtime::model::driver::Driver;
+use alipes_runtime::model::{Pending, PendingRequest};
 use alipes_scheduler::Effect;
 use alipes_server::compose;
 use alipes_service::Service;
@@ -244,7 +244,7 @@ impl Puppet {
         let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
         let (responder, _) = Responder::unary();
         let arrived = Instant::now();
-        let first = Pending {
+        let first = Box::new(PendingRequest {
             checked: checked.unwrap(),
             arrived,
             responder,
@@ -252,7 +252,7 @@ impl Puppet {
             shares: None,
             trace: None,
             deadline: None,
-        };
+        });
         // With this request the only instance is claimed for good, and who has claimed it comes for all the others.
         let claimed = model.queue().submit(Instant::now(), first);
         assert_eq!(claimed.ok(), Some(Effect::Start(0)));
