@@ -63,13 +63,17 @@ pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol
         let request_id = caller.request_id.clone();
         let request = request.map(|body| RequestBody::new(body, grpc.policy.timeouts.stall));
         let (method, headers) = (request.uri().path(), request.headers());
-        let answer = match refuse(&grpc.policy, method, headers, call.ending().is_refusing()) {
-            None => Ok(methods::answer(&grpc.service, &draining, request, caller)),
+        let begun = match refuse(&grpc.policy, method, headers, call.ending().is_refusing()) {
+            None => Ok(methods::begin(&grpc.service, &draining, request, caller)),
             Some(refused) => Err(refused),
         };
         async move {
-            let mut response = match answer {
-                Ok(answer) => drive_call(&call, answer).await.unwrap_or_else(|| status::refusal(&unfinished())),
+            let mut response = match begun {
+                Ok(begun) => {
+                    // Pinned where it is made: it is large, and would be copied.
+                    let answer = pin!(begun.answer());
+                    drive_call(&call, answer).await.unwrap_or_else(|| status::refusal(&unfinished()))
+                }
                 Err(refused) => *refused,
             };
             if let Some(request_id) = request_id {

@@ -122,23 +122,31 @@ const SERVED: [(&str, Method); 24] = [
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Method::Reflection),
 ];
 
-/// Answers a call, whatever it is.
-///
-/// The head of the request is read before the future begins, so that no call carries it along.
-pub(super) fn answer(
+/// A call whose head was read, so that it need not be carried along.
+pub(super) struct Begun {
+    name: &'static str,
+    start: Start,
+}
+
+/// Begins a call, whatever it is.
+pub(super) fn begin(
     service: &Arc<Service>,
     draining: &Shutdown,
     request: Request<RequestBody>,
     caller: Caller,
-) -> impl Future<Output = Response<ResponseBody>> + use<> {
+) -> Begun {
     let found = find(request.uri().path());
     let name = found.as_ref().map_or("a refused call", |(path, _)| path);
     note_request(name, "");
-    let start = start(service, draining, request, found.map(|(_, method)| *method), caller);
-    async move {
+    Begun { name, start: start(service, draining, request, found.map(|(_, method)| *method), caller) }
+}
+
+impl Begun {
+    /// Answers it.
+    pub(super) async fn answer(self) -> Response<ResponseBody> {
         // Once more, since another task goes on from here.
-        note_request(name, "");
-        match start {
+        note_request(self.name, "");
+        match self.start {
             Start::Over(response) => *response,
             Start::Infer(service, head, forwarded, entry, caller, body) => {
                 respond(match head.deadline {
