@@ -1,5 +1,6 @@
 //! `ModelInfer`: one inference request over gRPC.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
@@ -66,7 +67,7 @@ pub(super) async fn model_infer(
     caller: Caller,
     body: RequestBody,
 ) -> Result<ResponseBody, InferError> {
-    let read = read_message(body, Inference(service), head.receiving).await;
+    let read = pin!(read_message(body, Inference(service), head.receiving)).await;
     let read = match read {
         Ok(message) => parse_inference(message, service).await,
         Err(error) => Err(error),
@@ -85,7 +86,7 @@ pub(super) async fn model_infer(
     RequestId::name(caller.request_id.as_ref(), &mut request.id);
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);
-    let response = service.infer(&model, request, held).await?;
+    let response = pin!(service.infer(&model, request, held)).await?;
     let answer = match head.press {
         None => ResponseBody::inference(&response)?,
         Some(press) => Box::pin(ResponseBody::compressed(&response, press, &service.budget)).await?,

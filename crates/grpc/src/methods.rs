@@ -1,5 +1,6 @@
 //! The methods, and the way of a call to the one it names.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
@@ -150,7 +151,7 @@ impl Begun {
             Start::Over(response) => *response,
             Start::Infer(service, head, forwarded, entry, caller, body) => {
                 respond(match head.deadline {
-                    None => infer::model_infer(&service, head, forwarded, entry, caller, body).await,
+                    None => pin!(infer::model_infer(&service, head, forwarded, entry, caller, body)).await,
                     // Boxed, so that calls without a deadline do not carry its timer along.
                     Some(deadline) => {
                         let answer = infer::model_infer(&service, head, forwarded, entry, caller, body);

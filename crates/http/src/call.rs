@@ -1,5 +1,6 @@
 //! A call: a plain HTTP request to the endpoint of a model, `/<name>`, and the plain response to it.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
@@ -37,12 +38,12 @@ pub async fn call(
     caller.names_model(&model.name);
     let (head, mut body) = request.into_parts();
     let trace = service.trace(&model.name, &head.headers);
-    let read = read(service, model, &head, &mut body, trace.as_ref()).await;
+    let read = pin!(read(service, model, &head, &mut body, trace.as_ref())).await;
     let stays = body::discard(body);
     let mut response = match read {
         Ok(mut request) => {
             caller.name(&mut request.id);
-            answer(service, model, InferRequest { trace: trace.clone(), ..request }, &head.headers).await
+            pin!(answer(service, model, InferRequest { trace: trace.clone(), ..request }, &head.headers)).await
         }
         Err(error) => {
             service.log_refusal(&model.name, "", caller.request_id(), &error);
@@ -73,7 +74,7 @@ async fn answer(
             Err(error) => response::call_error(&error),
         };
     }
-    match service.infer(model, request, Held::default()).await.and_then(CallAnswer::of) {
+    match pin!(service.infer(model, request, Held::default())).await.and_then(CallAnswer::of) {
         Ok(answer) => answer.respond(coding, budget).await,
         Err(error) => response::call_error(&error),
     }

@@ -98,7 +98,7 @@ async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, shutdo
         let request = Box::new(request.map(with_body));
         async move {
             let mut response = match head::check(request.version(), request.headers()) {
-                Ok(()) => answer(&http, &call, request, spelling.as_ref()).await,
+                Ok(()) => pin!(answer(&http, &call, request, spelling.as_ref())).await,
                 Err(fault) => response::bad_head(fault),
             };
             if call.ending().is_announced() {
@@ -179,7 +179,7 @@ async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, shutdo
             let response = if request.headers().len() > http.policy.limits.max_header_count {
                 response::too_many_headers()
             } else {
-                answer(&http, &call, request, None).await
+                pin!(answer(&http, &call, request, None)).await
             };
             note_status(&call, &response);
             Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))

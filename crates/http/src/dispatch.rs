@@ -1,5 +1,6 @@
 //! From a request's route to the function that answers it.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
@@ -34,7 +35,7 @@ pub async fn handle(
     if refusing && is_refused_at_stop(&http.service, &request) {
         return without_body(response::error(&stopping()), request.into_body());
     }
-    answer(&http.service, request, caller).await
+    pin!(answer(&http.service, request, caller)).await
 }
 
 /// The header that a request lacks in a restricted group.
@@ -71,16 +72,16 @@ async fn answer(
     match route {
         Route::Infer { model, version } => {
             let (model, version) = (model.into_owned(), version.to_owned());
-            infer::infer(service, &model, &version, request, caller).await
+            pin!(infer::infer(service, &model, &version, request, caller)).await
         }
         Route::Generate { model, version, events } => {
             let (model, version) = (model.into_owned(), version.to_owned());
-            generate::generate(service, &model, &version, events, request, caller).await
+            pin!(generate::generate(service, &model, &version, events, request, caller)).await
         }
         Route::Endpoint { model } => match service.registry.endpoint(&model) {
             Some(model) => match call::wrong_method(&model, request.method()) {
                 Some(refusal) => without_body(refusal, request.into_body()),
-                None => call::call(service, &model, request, caller).await,
+                None => pin!(call::call(service, &model, request, caller)).await,
             },
             None => without_body(response::not_found(), request.into_body()),
         },

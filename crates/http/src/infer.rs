@@ -1,5 +1,6 @@
 //! An inference request over HTTP: from its body to its response.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use alipes_net::connection::{RequestBody, Spelling};
@@ -44,7 +45,7 @@ pub async fn infer(
     let forwarded = forwarded(service, &head.headers, caller.spelling);
     let mut context =
         RequestContext { model, version, headers: &head.headers, caller, trace: trace.as_ref(), submitted: false };
-    let outcome = answer(service, &mut context, &mut body, forwarded).await;
+    let outcome = pin!(answer(service, &mut context, &mut body, forwarded)).await;
     let stays = body::discard(body);
     if let (Err(error), false) = (&outcome, context.submitted) {
         service.log_refusal(model, version, caller.request_id(), error);
@@ -93,7 +94,7 @@ async fn answer(
     };
     let expected = Expected { header_length, max_bytes, memory: model.body_memory(), budget: &service.budget };
     let (body, charge) = match coding {
-        Coding::Identity => body::read(body, expected).await?,
+        Coding::Identity => pin!(body::read(body, expected)).await?,
         Coding::Gzip | Coding::Deflate => {
             let compressed = body::read_text(body, max_bytes, &service.budget).await?;
             compression::expand(compressed, Received::new(&expected, 0), max_input_bytes).await?
@@ -110,7 +111,7 @@ async fn answer(
         context.submitted = true;
         return Ok(respond(answer, Coding::of_answer(headers), &service.budget).await);
     }
-    let (mut request, held, charge) = read_request(service, body, header_length, name, charge).await?;
+    let (mut request, held, charge) = pin!(read_request(service, body, header_length, name, charge)).await?;
     charge.ride(&service.budget, &mut request, &held)?;
     caller.name(&mut request.id);
     request.parameters.extend(forwarded?);
@@ -119,8 +120,8 @@ async fn answer(
     // The request chooses the form of its response; the rest of it moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
     context.submitted = true;
-    let response = service.infer(&model, request, held).await?;
-    let encoded = encode(response, outputs, binary_by_default, repeated).await?;
+    let response = pin!(service.infer(&model, request, held)).await?;
+    let encoded = pin!(encode(response, outputs, binary_by_default, repeated)).await?;
     Ok(respond(encoded, Coding::of_answer(headers), &service.budget).await)
 }
 
