@@ -48,8 +48,8 @@ use pace::Pace;
 use waiting::{Callee, Servers};
 use warmup::Sample;
 
-/// A request that waits for an instance or is being executed: boxed, since on its way through the queue it is moved some
-/// ten times, and has half a kilobyte.
+/// A request that waits for an instance or is being executed: boxed, since it has half a kilobyte, and is moved some
+/// ten times on its way through the queue.
 pub type Pending = Box<PendingRequest>;
 
 /// What there is of it.
@@ -71,6 +71,11 @@ pub struct PendingRequest {
 }
 
 impl PendingRequest {
+    /// A request that came from no model, and is not traced.
+    pub fn alone(checked: Checked, arrived: Instant, responder: Responder) -> Pending {
+        Box::new(PendingRequest { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None })
+    }
+
     /// Bytes of its tensors.
     pub fn bytes(&self) -> usize {
         self.checked.inputs.iter().map(|input| input.data.len()).sum()

@@ -71,15 +71,7 @@ impl ModelVersion {
         };
         let (responder, answer) = Responder::unary();
         let arrived = alipes_clock::now();
-        let pending = Box::new(PendingRequest {
-            checked,
-            arrived,
-            responder,
-            chain: None,
-            shares: None,
-            trace: None,
-            deadline: None,
-        });
+        let pending = PendingRequest::alone(checked, arrived, responder);
         self.schedule(pending).map_err(|(error, responder)| {
             responder.dismiss();
             error

@@ -35,7 +35,7 @@ impl Sample {
             // Where requests come in sequences, each is one of its own.
             context.slot_id.slot = number;
         }
-        Box::new(PendingRequest { checked, arrived, responder, chain: None, shares: None, trace: None, deadline: None })
+        PendingRequest::alone(checked, arrived, responder)
     }
 
     /// What the answers of one execution mean for the instance.

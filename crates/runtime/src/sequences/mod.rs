@@ -160,23 +160,16 @@ fn filler(model: &ModelSpec, shown: &Pending) -> Pending {
         CheckedInput { index: input.index, shape: input.shape.clone(), data: vec![0; len].into() }
     });
     let context = RequestContext { is_filler: true, ..RequestContext::default() };
-    Box::new(PendingRequest {
-        checked: Checked {
-            inputs: inputs.collect(),
-            outputs: shown.checked.outputs.clone(),
-            rows: 1,
-            key: shown.checked.key,
-            terms: Terms::default(),
-            is_call: false,
-            context: Some(Box::new(context)),
-        },
-        arrived: shown.arrived,
-        responder: Responder::nobody(),
-        chain: None,
-        shares: None,
-        trace: None,
-        deadline: None,
-    })
+    let checked = Checked {
+        inputs: inputs.collect(),
+        outputs: shown.checked.outputs.clone(),
+        rows: 1,
+        key: shown.checked.key,
+        terms: Terms::default(),
+        is_call: false,
+        context: Some(Box::new(context)),
+    };
+    PendingRequest::alone(checked, shown.arrived, Responder::nobody())
 }
 
 /// How the queue of a model schedules sequences.

@@ -244,15 +244,7 @@ impl Puppet {
         let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
         let (responder, _) = Responder::unary();
         let arrived = Instant::now();
-        let first = Box::new(PendingRequest {
-            checked: checked.unwrap(),
-            arrived,
-            responder,
-            chain: None,
-            shares: None,
-            trace: None,
-            deadline: None,
-        });
+        let first = PendingRequest::alone(checked.unwrap(), arrived, responder);
         // With this request the only instance is claimed for good, and who has claimed it comes for all the others.
         let claimed = model.queue().submit(Instant::now(), first);
         assert_eq!(claimed.ok(), Some(Effect::Start(0)));
