@@ -124,7 +124,7 @@ const SERVED: [(&str, Method); 24] = [
 ];
 
 /// A call whose head was read, so that it need not be carried along.
-pub(super) struct Begun {
+pub(super) struct BegunCall {
     name: &'static str,
     start: Start,
 }
@@ -135,14 +135,14 @@ pub(super) fn begin(
     draining: &Shutdown,
     request: Request<RequestBody>,
     caller: Caller,
-) -> Begun {
+) -> BegunCall {
     let found = find(request.uri().path());
     let name = found.as_ref().map_or("a refused call", |(path, _)| path);
     note_request(name, "");
-    Begun { name, start: start(service, draining, request, found.map(|(_, method)| *method), caller) }
+    BegunCall { name, start: start(service, draining, request, found.map(|(_, method)| *method), caller) }
 }
 
-impl Begun {
+impl BegunCall {
     /// Answers it.
     pub(super) async fn answer(self) -> Response<ResponseBody> {
         // Once more, since another task goes on from here.
