@@ -26,8 +26,9 @@
 #   make clients       fetches perf_analyzer, Model Analyzer, the KServe SDK, hermes, a real Triton and Azurite
 #   make docs          the generated reference pages
 #   make site          the documentation as a site, with the Python API, in build/site
-#   make wheel         the wheel that users install, in dist/
-#   make distributions the wheels for an index, in dist/index: alipes-core, and alipes, which adds the engine
+#   make wheel         the wheel that `pip install .` makes, in dist/
+#   make guided        that wheel compiled with a profile of the bench, in dist/guided (half an hour)
+#   make distributions the wheels for an index, in dist/index: alipes-core, and alipes, which adds the engine; guided
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -43,7 +44,7 @@ ENVIRONMENT = "$(PYTHON)" tools/environment
 RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves serving-lab test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients docs site wheel distributions tools clean
+.PHONY: help quickstart gravitational-waves serving-lab test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients docs site wheel guided distributions tools clean
 
 help:
 	@sed -n 's/^#   //p; s/^#$$//p' Makefile
@@ -62,11 +63,18 @@ dist/made: $(SOURCES) | tools
 
 wheel: dist/made
 
-distributions: tools
+dist/profile.profdata: $(RUST) | tools
+	@PYTHON="$(PYTHON)" tools/profile $@
+
+guided: dist/profile.profdata
+	@tools/say "building the wheel with the profile"
+	@tools/build-wheel release dist/profile.profdata
+
+distributions: dist/profile.profdata
 	@$(ENVIRONMENT) .venv-tools --group lint --group manylinux
 	@tools/say "building the wheel for systems with glibc 2.17 and newer"
-	@tools/build-wheel manylinux
-	@.venv-tools/bin/python tools/distributions dist/manylinux/*.whl dist/index
+	@tools/build-wheel manylinux dist/profile.profdata
+	@.venv-tools/bin/python tools/distributions dist/manylinux/guided/*.whl dist/index
 
 $(VENV)/installed: dist/made constraints.txt
 	@$(ENVIRONMENT) $(VENV) --wheel dist

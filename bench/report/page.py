@@ -108,6 +108,9 @@ make bench ROWS=tokens WRITE_DOCS=1               # one row of it; the others st
 Raw data of each run is left in `bench/results`. `bench/profile.sh ROW` records where alipes and its
 workers spend their time.
 
+The wheel is that of `make wheel`. Those for an index are compiled with a profile of these rows besides, and faster:
+`make guided`, and the build in `dist/guided` by ablation.
+
 What a single piece of alipes brings is taken by ablation: two builds, with and without the piece, measured in one run.
 `python -m bench.ablation` does it in the bench's environment, from folders with unpacked wheels. The figure stands
 beside the piece, in the first comment of its module.

@@ -173,5 +173,16 @@ STAGES: Sequence[Stage] = (
         ("tools",),
         (PROOF,),
     ),
+    Stage(
+        "guided",
+        "the wheel that is compiled with a profile builds, and answers as recorded",
+        "tools/profile dist/profile.profdata && tools/build-wheel release dist/profile.profdata"
+        f" && {ENVIRONMENT} .venv-guided --group test --wheel dist/guided"
+        " && tools/run-pytest .venv-guided/bin/python guided"
+        f' {PYTEST} -n $PROCESSES -m "not proof and not slow and not alone" tests/golden tests/e2e/test_serving.py',
+        3000,
+        ("tools",),
+        (PROOF,),
+    ),
     Stage("soak", "a server with faults, streams and workers for long", "tools/soak 210", 1800, ("wheel",), (PROOF,)),
 )

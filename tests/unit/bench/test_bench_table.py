@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from bench.__main__ import _choose, _peers
@@ -92,3 +95,10 @@ def test_a_peer_that_is_not_wanted_is_not_started() -> None:
         row = next(row for row in ROWS if isinstance(row, LoadRow))
         contender = next(one for one in row.contenders if one.server == "mosec")
         assert fleet.endpoint(contender.server, contender.work) is None
+
+
+def test_the_profile_names_rows_that_there_are() -> None:
+    script = Path(__file__).parents[3] / "tools" / "profile"
+    named = ",".join(re.findall(r"^rows\+?=,?(\S+)$", script.read_text(encoding="utf-8"), re.MULTILINE)).split(",")
+    assert set(named) <= {row.facts.name for row in ROWS}
+    assert {"http_json", "grpc", "identity", "pictures"} <= set(named)
