@@ -179,7 +179,7 @@ STAGES: Sequence[Stage] = (
         "tools/profile dist/profile.profdata && tools/build-wheel release dist/profile.profdata"
         f" && {ENVIRONMENT} .venv-guided --group test --wheel dist/guided"
         " && tools/run-pytest .venv-guided/bin/python guided"
-        f' {PYTEST} -n $PROCESSES -m "not proof and not slow and not alone" tests/golden tests/e2e/test_serving.py',
+        f' {PYTEST} -n $PROCESSES -m "not proof and not alone" tests/conformance tests/e2e/test_serving.py',
         3000,
         ("tools",),
         (PROOF,),
