@@ -23,3 +23,4 @@ mod spare;
 mod steps;
 pub mod tls;
 mod turnover;
+mod wakeup;

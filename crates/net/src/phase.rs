@@ -1,13 +1,11 @@
 //! The phases of the network, from its first connection to its last, and how connections see them.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use alipes_protocol::limits::REFUSAL_TIME;
 use tokio::sync::watch;
-use tokio::task::coop::has_budget_remaining;
+
+use crate::wakeup::polled_when_woken;
 
 /// How far the network has come with stopping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
@@ -61,21 +59,10 @@ impl Shutdown {
         let Some(phase) = self.phase.as_mut().filter(|_| seen < Phase::Closed) else {
             return std::future::pending().await;
         };
-        let unchanged = phase.clone();
-        let mut waiting = pin!(phase.wait_for(|phase| *phase > seen));
-        let mut registered: Option<Waker> = None;
-        let later = poll_fn(|cx| {
-            // Every turn of a connection comes by: a look at a number, where to wait again takes a lock that all share.
-            let is_registered = registered.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
-            if is_registered && unchanged.has_changed().is_ok_and(|has_changed| !has_changed) {
-                return Poll::Pending;
-            }
-            // A task that has used up its turn is not registered, but polled again.
-            registered = has_budget_remaining().then(|| cx.waker().clone());
-            waiting.as_mut().poll(cx).map(|later| later.map(|phase| *phase))
-        });
+        // Every turn of a connection comes by here, and a poll of the channel takes a lock that all share.
+        let later = polled_when_woken(phase.wait_for(|phase| *phase > seen)).await;
         // Whoever could tell of a phase is gone: so is the network.
-        later.await.unwrap_or(Phase::Closed)
+        later.map_or(Phase::Closed, |phase| *phase)
     }
 
     /// Ends when the network has reached a phase.
@@ -101,11 +88,14 @@ impl Shutdown {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::future::{Future, poll_fn};
+    use std::pin::{Pin, pin};
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Context, Wake};
+    use std::sync::{Arc, Mutex};
+    use std::task::{Context, Poll, Wake};
 
-    use tokio::task::{coop::consume_budget, yield_now};
+    use tokio::task::coop::{consume_budget, has_budget_remaining};
+    use tokio::task::yield_now;
 
     use super::*;
 
@@ -120,7 +110,7 @@ mod tests {
     }
 
     impl Woken {
-        fn polls<F: Future>(self: &Arc<Self>, future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+        fn polls<F: Future>(self: &Arc<Self>, future: Pin<&mut F>) -> Poll<F::Output> {
             future.poll(&mut Context::from_waker(&Arc::clone(self).into()))
         }
 
@@ -166,5 +156,45 @@ mod tests {
         let before = woken.count();
         sender.send_replace(Phase::Draining);
         assert_eq!(woken.count(), before + 1);
+    }
+
+    /// A task that is polled at once by whoever wakes it, and gone once it has ended.
+    struct Prompt(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+
+    impl Prompt {
+        fn begin(future: impl Future<Output = ()> + Send + 'static) -> Arc<Prompt> {
+            let task = Arc::new(Prompt(Mutex::new(Some(Box::pin(future)))));
+            Arc::clone(&task).wake();
+            task
+        }
+
+        fn has_ended(&self) -> bool {
+            self.0.lock().unwrap().is_none()
+        }
+    }
+
+    impl Wake for Prompt {
+        fn wake(self: Arc<Self>) {
+            let waker = Arc::clone(&self).into();
+            self.0.lock().unwrap().take_if(|future| future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        }
+    }
+
+    /// The channel tells its listeners of a phase in eight groups, one after the other. Who waits for the next phase in
+    /// a group that is still to be told of this one is woken for nothing, and has to wait again.
+    #[test]
+    fn each_phase_comes_to_whoever_waits_for_it_while_others_are_still_woken() {
+        use Phase::{Closed, Closing, Cut, Draining, Open, Refusing};
+        // Chance chooses the group.
+        for _ in 0..64 {
+            let (sender, receiver) = watch::channel(Open);
+            let task = Prompt::begin(Shutdown::new(receiver).reached(Closed));
+            for phase in [Draining, Refusing, Closing, Cut] {
+                sender.send_replace(phase);
+            }
+            assert!(!task.has_ended());
+            sender.send_replace(Closed);
+            assert!(task.has_ended());
+        }
     }
 }
