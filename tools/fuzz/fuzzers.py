@@ -84,8 +84,7 @@ def sanitizing(sanitizer: str | None) -> list[str]:
 
 def target(sanitizer: str | None) -> Path:
     """Where cargo builds: beside its other builds, which have other flags."""
-    command = ["cargo", "metadata", "--no-deps", "--format-version=1"]
-    folder = json.loads(subprocess.check_output(command, cwd=ROOT))["target_directory"]
+    folder = subprocess.check_output(["tools/target-folder", sys.executable], cwd=ROOT, text=True).strip()
     return Path(folder) / (f"fuzz-{sanitizer}" if sanitizer else "fuzz")
 
 

@@ -12,6 +12,7 @@ use std::ptr;
 
 // The address sanitizer sees only what the system's allocator hands out.
 #[cfg_attr(not(sanitizing), global_allocator)]
+#[cfg_attr(sanitizing, allow(dead_code, reason = "it brings the library whose records are named below"))]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What no thread is called: names are addresses, whose last bits are clear.
