@@ -50,6 +50,7 @@ pub fn elapsed(moment: Instant) -> Duration {
 /// It is as long ago as both clocks say at this moment: right as long as nobody has set the calendar in between.
 pub fn of_calendar(since: Duration) -> Instant {
     let calendar = Duration::from_nanos(nanoseconds(clock_gettime(ClockId::Realtime)));
+    // In this order: where the thread waits for a processor in between, the moment is too late, never too early.
     let moment = now();
     moment.checked_sub(calendar.saturating_sub(since)).unwrap_or(moment)
 }
