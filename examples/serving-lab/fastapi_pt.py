@@ -46,7 +46,9 @@ def preprocess_image(image: Image.Image) -> torch.Tensor:
 def predict_image(request: ImageRequest) -> PredictionResponse | dict[str, str]:
     """One picture at a time, each in a thread of the pool."""
     try:
-        image = Image.open(io.BytesIO(base64.b64decode(request.image))).convert("RGB")
+        file = io.BytesIO(base64.b64decode(request.image))
+        # Left to choose, Pillow also tries readers that start other programs.
+        image = Image.open(file, formats=("JPEG", "PNG", "WEBP")).convert("RGB")
         batch = preprocess_image(image).to(device)
         with torch.no_grad():
             probabilities = F.softmax(model(batch), dim=1)

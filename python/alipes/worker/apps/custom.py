@@ -15,10 +15,27 @@ from alipes.worker.apps.records import RecordOf, made
 from alipes.worker.apps.tensor_types import ArraySpec, array_spec
 from alipes.worker.apps.unions import FirstOf, fitting
 
-__all__ = ["MAX_PIXELS", "ArrayOf", "array_of", "from_json", "is_custom", "is_picture", "is_pydantic", "to_json"]
+__all__ = [
+    "MAX_PIXELS",
+    "PICTURE_FORMATS",
+    "ArrayOf",
+    "array_of",
+    "from_json",
+    "is_custom",
+    "is_picture",
+    "is_pydantic",
+    "to_json",
+]
 
 MAX_PIXELS: Final = 178_956_970
 """Most pixels of a picture, which Pillow warns of by default: a small file can claim far more."""
+
+PICTURE_FORMATS: Final = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+"""Formats that pictures are read from, as Pillow names them: what cameras, browsers and scanners write.
+
+Pillow would try some forty readers and take the one that the file asks for. That of EPS starts Ghostscript, which runs
+the program in the file.
+"""
 
 _ACCEPTED: Final = {"b": "b", "i": "iu", "u": "iu", "f": "iuf", "c": "iufc", "O": "OSU", "S": "OSU", "U": "OSU"}
 """Kinds of numpy that JSON may have where a kind is wanted; empty arrays, which are of no kind, always fit."""
@@ -191,13 +208,15 @@ def _picture(value: Any) -> Any:
 
     data = value if isinstance(value, bytes) else _from_base64(value)
     try:
-        picture = Image.open(io.BytesIO(data))
+        picture = Image.open(io.BytesIO(data), formats=PICTURE_FORMATS)
         if math.prod(picture.size) > MAX_PIXELS:
             size = " x ".join(map(str, picture.size))
             raise Misfit(f"the picture has {size} pixels, more than {MAX_PIXELS} in all", status=TOO_LARGE)
         picture.load()
     except UnidentifiedImageError as error:
-        raise Misfit("expected a picture, such as a PNG or JPEG file, got bytes of another kind") from error
+        *others, last = PICTURE_FORMATS
+        kinds = f"{', '.join(others)} or {last}"
+        raise Misfit(f"expected a picture, which is a file of {kinds}, got bytes of another kind") from error
     except Image.DecompressionBombError as error:
         raise Misfit(f"the picture has more than {MAX_PIXELS} pixels", status=TOO_LARGE) from error
     except Misfit:
