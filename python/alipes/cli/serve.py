@@ -42,6 +42,7 @@ def serve(arguments: Sequence[str], ahead: AppProcess | None = None) -> int:
     """
     if _show_page(arguments):
         return 0
+    _warn_of_older(arguments)
     try:
         options = parse_flags(arguments, os.environ, folder=Path())
     except ConfigError as error:
@@ -83,9 +84,7 @@ def serve_as_triton(arguments: Sequence[str]) -> int:
     Returns:
         0 after a clean drain, 1 after an error; a wrong flag, and `--help`, show the usage on standard error.
     """
-    for argument in arguments:
-        if warning := _DEPRECATED.get(argument.partition("=")[0]):
-            print(warning, file=sys.stderr)
+    _warn_of_older(arguments)
     try:
         options = parse_flags(arguments, os.environ, TRITONS)
     except ConfigError as error:
@@ -94,6 +93,13 @@ def serve_as_triton(arguments: Sequence[str]) -> int:
     from alipes.server.process import run
 
     return run(options)
+
+
+def _warn_of_older(arguments: Sequence[str]) -> None:
+    """Names what stands for an older flag today, in Triton's words."""
+    for argument in arguments:
+        if warning := _DEPRECATED.get(argument.partition("=")[0]):
+            print(warning, file=sys.stderr)
 
 
 def _show_page(arguments: Sequence[str]) -> bool:

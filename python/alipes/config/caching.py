@@ -33,6 +33,13 @@ def read_cache(values: Sequence[str], older_bytes: int, *, older_set: bool) -> i
             f"Error: Incompatible flags --{_OLDER} and --{_FLAG} both provided. Please provide one or the other.",
             key=_FLAG,
         )
+    caches = {text.partition(",")[0] for text in values if "," in text}
+    if len(caches) > 1:
+        raise ConfigError(
+            "found multiple cache configurations, but only a single cache is currently supported",
+            key=_FLAG,
+            hint=f"'{_LOCAL}' keeps answers in the server's memory",
+        )
     for text in values:
         cache, comma, _ = text.partition(",")
         if not comma or not cache:

@@ -6,6 +6,7 @@ Load requests bring one, and `auto_complete_config` of a Python model returns on
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.config.nearest import nearest
@@ -24,6 +25,9 @@ _FALSE: Final = ("false", "f", "no", "n", "0")
 _WORDS: Final = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
 """Yes and no as texts. Source: protobuf's reader in C++."""
 
+_STRING_OR_KEY: Final = re.compile(r"""("(?:[^"\\]|\\.)*")|'([^'"\\]*)'|([A-Za-z_]\w*)(?=\s*:)""", re.ASCII | re.DOTALL)
+"""A string, one between single quotes, a key without quotes. Source: protobuf's reader in C++ takes all three."""
+
 
 def parse_override(text: str) -> ModelConfig:
     """Read the `config` parameter of a load request.
@@ -35,13 +39,26 @@ def parse_override(text: str) -> ModelConfig:
         ConfigError: If the text is no such object; the message begins with "Invalid config override: ".
     """
     try:
-        value = json.loads(text)
+        value = _loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{_PREFIX}{error}") from error
     try:
         return from_document(value)
     except ConfigError as error:
         raise ConfigError(f"{_PREFIX}{error}", key=error.key, hint=error.hint) from error
+
+
+def _loads(text: str) -> Any:
+    """The JSON value of a text whose keys may lack their quotes; what is wrong is told of the text as it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        quoted = _STRING_OR_KEY.sub(lambda found: found[1] or f'"{found[2] or found[3] or ""}"', text)
+        try:
+            return json.loads(quoted)
+        except ValueError:
+            pass
+        raise
 
 
 def from_document(value: Any) -> ModelConfig:

@@ -64,6 +64,13 @@ def read_trace(
     for name, option in _VARIABLES.items():
         if name in environ and values[option] == defaults[option]:
             values[option] = parse_value(name, "int", environ[name], low=1)
+    if values["trace.max_export_batch_size"] == defaults["trace.max_export_batch_size"]:
+        # A short queue alone says enough: no batch holds more spans than wait.
+        values["trace.max_export_batch_size"] = min(
+            values["trace.max_export_batch_size"], values["trace.max_queue_size"]
+        )
+    if "://" not in values["trace.url"]:  # as OpenTelemetry's exporters read it
+        values["trace.url"] = f"http://{values['trace.url']}"
     if values["trace.url"].startswith("https://") and not values["trace.certificate"]:
         values["trace.certificate"] = next((environ[name] for name in _CERTIFICATES if environ.get(name)), "")
     values["trace.level"] = _level(values["trace.level"])

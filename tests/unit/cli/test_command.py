@@ -167,11 +167,12 @@ def test_tritonserver_says_what_its_server_cannot_be_created_from(
     assert capsys.readouterr().err == f"error: creating server: Invalid argument - {message}\n"
 
 
-def test_tritonserver_warns_of_older_options(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("words", [["tritonserver", "--model-repository=models"], ["serve", "models"]])
+def test_both_ways_to_serve_warn_of_older_options(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alipes.server.process.run", lambda options: 0)
-    assert main(["tritonserver", "--model-repository=models", "--strict-model-config=true"]) == 0
+    monkeypatch.setattr("alipes.server.process.run", lambda *_, **__: 0)
+    assert main([*words, "--strict-model-config=true"]) == 0
     assert capsys.readouterr().err == (
         "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.\n"
     )

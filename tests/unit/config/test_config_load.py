@@ -153,6 +153,10 @@ def test_the_cache_has_the_size_that_either_flag_gives(flags: tuple[str, ...], c
         ),
         (("--cache-config=size=1",), "No cache specified. --cache-config option format is"),
         (("--cache-config=redis,host=h",), "there is no cache 'redis'"),
+        (
+            ("--cache-config=local,size=8192", "--cache-config=redis,key=value"),
+            "found multiple cache configurations, but only a single cache is currently supported",
+        ),
         (("--cache-config=local,sise=1",), "unknown setting 'local,sise'"),
         (("--cache-config=local,size=-1",), "--cache-config"),
         (("--cache-config=local",), "No cache specified"),

@@ -29,6 +29,25 @@ def test_one_value_stands_for_a_list_of_it() -> None:
     assert list(config.version_policy.specific.versions) == [2]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{sequence_batching: {direct: {}}, "name": "a: b"}',
+        "{'sequence_batching': {'direct': {}}, 'name': 'a: b'}",
+        '{"sequence_batching":{direct :{}},name:"a: b"}',
+    ],
+)
+def test_keys_may_lack_their_quotes(text: str) -> None:
+    config = parse_override(text)
+    assert config.sequence_batching.HasField("direct")
+    assert config.name == "a: b"
+
+
+def test_what_is_no_json_either_way_is_shown_as_it_was_sent() -> None:
+    with pytest.raises(ConfigError, match=r"Expecting property name enclosed in double quotes: line 1 column 2"):
+        parse_override("{name: 3")
+
+
 @pytest.mark.parametrize(("text", "number"), [("TYPE-FP32", 11), ("type_fp32", 11), ("11", 11)])
 def test_the_value_of_an_enumeration_has_several_spellings(text: str, number: int) -> None:
     assert parse_override(f'{{"input": [{{"data_type": "{text}"}}]}}').input[0].data_type == number

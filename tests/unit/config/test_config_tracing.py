@@ -68,6 +68,22 @@ def test_a_collector_is_described_by_settings_over_the_environment() -> None:
     assert read("opentelemetry,bsp_max_queue_size=700", environ=environ).max_queue_size == 700
 
 
+def test_a_collector_without_a_scheme_is_asked_over_http() -> None:
+    assert read(COLLECTOR, "opentelemetry,url=localhost:4318/v1/traces").url == "http://localhost:4318/v1/traces"
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ"),
+    [
+        (("opentelemetry,bsp_max_queue_size=1",), {}),
+        ((), {"OTEL_BSP_MAX_QUEUE_SIZE": "1"}),
+    ],
+)
+def test_a_short_queue_shortens_what_is_sent_at_once(settings: tuple[str, ...], environ: dict[str, str]) -> None:
+    options = read(COLLECTOR, *settings, environ=environ)
+    assert (options.max_queue_size, options.max_export_batch_size) == (1, 1)
+
+
 def test_collector_roots_are_a_setting_over_the_environment() -> None:
     encrypted = (COLLECTOR, "opentelemetry,url=https://x/")
     environ = {"OTEL_EXPORTER_OTLP_CERTIFICATE": "all", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "traces"}
@@ -91,7 +107,10 @@ def test_collector_roots_are_a_setting_over_the_environment() -> None:
             "certificate is for a url that begins with https://, got 'http://",
         ),
         (("opentelemetry,resource=x",), "expected trace-config=opentelemetry,resource=<key>=<value>, got 'x'"),
-        ((COLLECTOR, "opentelemetry,bsp_max_queue_size=1"), "bsp_max_export_batch_size must not be larger than"),
+        (
+            (COLLECTOR, "opentelemetry,bsp_max_queue_size=1", "opentelemetry,bsp_max_export_batch_size=2"),
+            "bsp_max_export_batch_size must not be larger than",
+        ),
         (("triton,log-frequenzy=1",), "unknown setting 'triton,log-frequenzy'"),
     ],
 )

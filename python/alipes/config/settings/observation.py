@@ -106,7 +106,8 @@ TRACES: Final = (
         "url",
         "str",
         "http://localhost:4318/v1/traces",
-        "Where the collector takes OTLP over HTTP, encrypted where this begins with https://.",
+        "Where the collector takes OTLP over HTTP, encrypted where this begins with https://; without a scheme "
+        "it is http://.",
         option="trace.url",
     ),
     Setting(
@@ -156,7 +157,7 @@ TRACES: Final = (
         "bsp_max_export_batch_size",
         "int",
         512,
-        "Spans that are sent at once at most; also OTEL_BSP_MAX_EXPORT_BATCH_SIZE.",
+        "Spans that are sent at once at most, no more than may wait; also OTEL_BSP_MAX_EXPORT_BATCH_SIZE.",
         option="trace.max_export_batch_size",
         low=1,
     ),
