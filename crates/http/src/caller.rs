@@ -1,5 +1,6 @@
 //! What is known of a request before its body.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use alipes_net::connection::{Call, Spelling};
@@ -7,11 +8,20 @@ use alipes_service::request_id::RequestId;
 use alipes_stats::access::AccessRecord;
 use compact_str::CompactString;
 
+/// The other end of a request's connection.
+#[derive(Clone, Copy)]
+pub struct Peer<'a> {
+    /// Its address; none over a Unix socket.
+    pub address: Option<IpAddr>,
+    /// How the request spelled its headers, where models are to see that.
+    pub spelling: Option<&'a Spelling>,
+}
+
 /// What a request brings beside its method, path and body.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
-    /// How it spelled its headers, where models are to see that.
-    pub spelling: Option<&'a Spelling>,
+    /// Who sends it.
+    pub peer: Peer<'a>,
     /// Its record, where the log is verbose.
     record: Option<&'a AccessRecord>,
     /// The id of its head.
@@ -21,12 +31,12 @@ pub struct Caller<'a> {
 impl<'a> Caller<'a> {
     /// The caller of a call whose head brought this id.
     #[inline]
-    pub fn new(call: &'a Call, spelling: Option<&'a Spelling>, request_id: Option<&'a RequestId>) -> Caller<'a> {
+    pub fn new(call: &'a Call, peer: Peer<'a>, request_id: Option<&'a RequestId>) -> Caller<'a> {
         let record = call.record().map(Arc::as_ref);
         if let (Some(record), Some(id)) = (record, request_id) {
             record.names("", id.as_str());
         }
-        Caller { spelling, record, request_id }
+        Caller { peer, record, request_id }
     }
 
     /// The id of the head; empty where it brought none.

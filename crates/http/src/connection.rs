@@ -24,18 +24,20 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::caller::Caller;
+use super::caller::{Caller, Peer};
 use super::cors::Cors;
 use super::dispatch::{handle, without_body};
 use super::head;
 use super::prior_knowledge::has_prior_knowledge;
 use super::response::{self, ResponseBody};
 use super::route::Route;
+use super::site::SitePolicy;
 
 /// The HTTP listener's protocol: its policy, and the service behind it.
 pub struct HttpProtocol {
     pub(super) service: Arc<Service>,
     pub(super) policy: ListenerPolicy,
+    pub(super) sites: SitePolicy,
     cors: Option<Cors>,
 }
 
@@ -43,7 +45,8 @@ impl HttpProtocol {
     /// HTTP in front of a service, as its configuration says.
     pub fn new(service: Arc<Service>) -> HttpProtocol {
         let policy = ListenerPolicy::new(ListenerKind::Http, &service.config);
-        HttpProtocol { policy, cors: Cors::new(&service.config), service }
+        let (sites, cors) = (SitePolicy::new(&service.config), Cors::new(&service.config));
+        HttpProtocol { policy, sites, cors, service }
     }
 }
 
@@ -98,7 +101,9 @@ async fn serve_http1(transport: TransportStream, http: Arc<HttpProtocol>, shutdo
         let request = Box::new(request.map(with_body));
         async move {
             let mut response = match head::check(request.version(), request.headers()) {
-                Ok(()) => pin!(answer(&http, &call, request, spelling.as_ref())).await,
+                Ok(()) => {
+                    pin!(answer(&http, &call, request, Peer { address: peer, spelling: spelling.as_ref() })).await
+                }
                 Err(fault) => response::bad_head(fault),
             };
             if call.ending().is_announced() {
@@ -124,10 +129,10 @@ async fn answer(
     http: &HttpProtocol,
     call: &Call,
     request: Box<Request<RequestBody>>,
-    spelling: Option<&Spelling>,
+    peer: Peer<'_>,
 ) -> Response<ResponseBody> {
     let request_id = RequestId::of(request.headers());
-    let caller = Caller::new(call, spelling, request_id.as_ref());
+    let caller = Caller::new(call, peer, request_id.as_ref());
     // Boxed, so that the calls of a server without it do not carry its values along.
     let grant = http.cors.as_ref().map(|cors| Box::new(cors.grant(request.headers())));
     let preflight = http.cors.as_ref().and_then(|cors| cors.preflight(&request).map(Box::new));
@@ -179,7 +184,7 @@ async fn serve_http2(transport: TransportStream, http: Arc<HttpProtocol>, shutdo
             let response = if request.headers().len() > http.policy.limits.max_header_count {
                 response::too_many_headers()
             } else {
-                pin!(answer(&http, &call, request, None)).await
+                pin!(answer(&http, &call, request, Peer { address: peer, spelling: None })).await
             };
             note_status(&call, &response);
             Ok::<_, Infallible>(response.map(|body| TrackedBody::in_pieces(body, call)))

@@ -22,7 +22,8 @@ use super::{
 
 const UNDECODABLE: &str = "the name in the path is no UTF-8 once it is percent-decoded";
 
-/// Answers a request, unless it lacks the header that its group needs, or the server stops and refuses it.
+/// Answers a request, unless it lacks the header that its group needs, comes from a page that may not send it, or the
+/// server stops and refuses it.
 pub async fn handle(
     http: &HttpProtocol,
     request: Box<Request<RequestBody>>,
@@ -31,6 +32,11 @@ pub async fn handle(
 ) -> Response<ResponseBody> {
     if let Some(header) = missing_header(&http.policy.restrictions, &request) {
         return without_body(response::restricted(header), request.into_body());
+    }
+    if let Some(fault) = http.sites.fault(&request, caller.peer.address)
+        && !has_key(&http.policy.restrictions, &request)
+    {
+        return without_body(fault.response(), request.into_body());
     }
     if refusing && is_refused_at_stop(&http.service, &request) {
         return without_body(response::error(&stopping()), request.into_body());
@@ -51,6 +57,13 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestB
         }
         route => restrictions.missing_header(route.group(path)?, headers),
     }
+}
+
+/// Whether a request that lacks no header is of a restricted group: what page it comes from does not matter then.
+#[cold]
+fn has_key(restrictions: &Restrictions, request: &Request<RequestBody>) -> bool {
+    let path = request.uri().path();
+    Route::of(request.method(), path).group(path).is_some_and(|group| restrictions.guard(group))
 }
 
 #[cold]

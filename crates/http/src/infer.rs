@@ -42,7 +42,7 @@ pub async fn infer(
 ) -> Response<ResponseBody> {
     let (head, mut body) = request.into_parts();
     let trace = service.trace(model, &head.headers);
-    let forwarded = forwarded(service, &head.headers, caller.spelling);
+    let forwarded = forwarded(service, &head.headers, caller.peer.spelling);
     let mut context =
         RequestContext { model, version, headers: &head.headers, caller, trace: trace.as_ref(), submitted: false };
     let outcome = pin!(answer(service, &mut context, &mut body, forwarded)).await;

@@ -29,6 +29,7 @@ mod response;
 mod route;
 mod sequences;
 mod shared_memory;
+mod site;
 mod statistics;
 mod tracing;
 mod written_page;

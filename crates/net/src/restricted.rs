@@ -120,6 +120,11 @@ impl Restrictions {
         self.rules.is_empty()
     }
 
+    /// Whether requests of a group need a header.
+    pub fn guard(&self, group: Group) -> bool {
+        self.rules.iter().any(|rule| rule.groups.contains(&group))
+    }
+
     /// The header that a request of a group lacks; none where the request is allowed.
     pub fn missing_header(&self, group: Group, headers: &HeaderMap) -> Option<&str> {
         let rule = self.rules.iter().find(|rule| rule.groups.contains(&group))?;

@@ -116,9 +116,14 @@ pub struct ServerConfig {
     /// gRPC calls that need metadata.
     #[serde(default)]
     pub grpc_restricted: Vec<RestrictionSpec>,
-    /// Origins whose pages may read HTTP responses in a browser: `*` for every one, else as browsers name them.
+    /// Origins whose pages may send HTTP requests and read the responses in a browser: `*` for every one, else as
+    /// browsers name them.
     #[serde(default)]
     pub http_cors_origins: Vec<String>,
+    /// Names that HTTP requests may have in `Host`, beside addresses and names that are not public: `*` for every one.
+    /// Where there are some, no other is served.
+    #[serde(default)]
+    pub http_allowed_hosts: Vec<String>,
     /// Which control requests are allowed.
     pub control_mode: ControlMode,
     /// Whether the server is ready only while every model is.

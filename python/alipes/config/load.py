@@ -34,7 +34,7 @@ from alipes.config.options import (
     TraceOptions,
     WorkerOptions,
 )
-from alipes.config.origins import read_origins
+from alipes.config.origins import read_hosts, read_origins
 from alipes.config.restrictions import read_restrictions
 from alipes.config.settings import read_settings
 from alipes.config.tracing import read_trace
@@ -162,6 +162,7 @@ def _options(
     ):
         fields[option] = read_restrictions(flag, word, _words(values[flag]))
     fields["http_cors_origins"] = read_origins("cors-origins", _words(values["cors-origins"]))
+    fields["http_allowed_hosts"] = read_hosts("allowed-hosts", _words(values["allowed-hosts"]))
     fields["connections.trusted_proxies"] = read_networks("trusted-proxies", _words(values["trusted-proxies"]))
     if fields["metrics.address"] is None:
         http = fields["http.address"]

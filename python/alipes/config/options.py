@@ -363,7 +363,8 @@ class ServerOptions:
         keepalive: How gRPC connections are kept.
         http_restricted: What HTTP asks a header for.
         grpc_restricted: What gRPC asks metadata for.
-        http_cors_origins: Origins whose pages may read answers over HTTP; `("*",)` means all.
+        http_cors_origins: Origins whose pages may send what changes something, and read answers; `("*",)` means all.
+        http_allowed_hosts: Names that requests over HTTP may have in `Host`; `("*",)` means all.
         repository: Where models come from and when they are loaded.
         model: How model configurations are read.
         worker: What the processes of Python models may take.
@@ -404,6 +405,7 @@ class ServerOptions:
     http_restricted: tuple[Restriction, ...]
     grpc_restricted: tuple[Restriction, ...]
     http_cors_origins: tuple[str, ...]
+    http_allowed_hosts: tuple[str, ...]
     repository: RepositoryOptions
     model: ModelOptions
     worker: WorkerOptions

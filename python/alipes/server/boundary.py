@@ -38,6 +38,7 @@ def server_config(options: ServerOptions) -> str:
             "http_restricted": [asdict(restriction) for restriction in options.http_restricted],
             "grpc_restricted": [asdict(restriction) for restriction in options.grpc_restricted],
             "http_cors_origins": options.http_cors_origins,
+            "http_allowed_hosts": options.http_allowed_hosts,
             "control_mode": options.repository.control_mode,
             "strict_readiness": options.repository.strict_readiness,
             "allow_client_shm": options.allow_client_shm,

@@ -1,4 +1,4 @@
-"""Origins of web pages on the command line."""
+"""Origins of web pages, and names of the server, on the command line."""
 
 from __future__ import annotations
 
@@ -38,6 +38,22 @@ def test_what_is_no_origin_is_refused(value: str) -> None:
 def test_an_origin_with_a_slash_is_put_right() -> None:
     with pytest.raises(ConfigError, match=r"got 'https://a/'; did you mean https://a\?$"):
         origins("https://a/")
+
+
+def hosts(*values: str) -> tuple[str, ...]:
+    return parse_flags(["models", *(f"--allowed-hosts={value}" for value in values)], {}).http_allowed_hosts
+
+
+def test_hosts_are_names_without_ports() -> None:
+    assert hosts() == ()
+    assert hosts("Models.Example.org, models", "models.example.org.") == ("models.example.org", "models")
+    assert hosts("models", "*") == ("*",)
+
+
+@pytest.mark.parametrize("value", ["", "a:80", "http://a", "a/b", "*.a", ".a", "a b", "[::1]"])
+def test_what_is_no_host_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected \* or a name such as models.example.org, without scheme and port"):
+        hosts(value)
 
 
 def test_json_names_the_form_of_the_log_in_either_case() -> None:

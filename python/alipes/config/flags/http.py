@@ -69,8 +69,15 @@ HTTP: Final[tuple[Flag, ...]] = (
         "cors-origins",
         "list",
         (),
-        "Origins whose pages may read answers in a browser, such as `https://app.example.org`; `*` for every one. "
-        "Without it none may. Not a flag of Triton.",
+        "Origins whose pages may send requests that change something, and read answers, in a browser, such as "
+        "`https://app.example.org`; `*` for every one. Without it none may. Not a flag of Triton.",
+    ),
+    Flag(
+        "allowed-hosts",
+        "list",
+        (),
+        "Names that requests over HTTP may have in `Host`, beside addresses and names that are not public; `*` for every "
+        "one. Given, any other is 403; without it only a change on this machine is looked at. Not a flag of Triton.",
     ),
     *encryption("http", "HTTP", note=NOT_TRITONS),
 )
