@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from alipes.backends.attached.socket import keep_socket
 from alipes.config.options import ServerOptions
+from alipes.config.unguarded import unguarded
 from alipes.errors import AlipesError
 from alipes.server.installation import check_installation
 from alipes.server.log import configure, log, reopen
@@ -47,7 +48,7 @@ def run(
     except OSError as error:
         return _refuse(f"failed to open log file '{options.log.file}': {error.strerror}")
     bound_heaps()
-    for notice in options.notices:
+    for notice in (*options.notices, *unguarded(options)):
         log.warning("%s", notice)
     with Wakeup() as wakeup:
         try:

@@ -84,6 +84,10 @@ def test_a_stream_with_the_metadata_is_let_in(server: ServerProcess) -> None:
         assert list(stream(iter([]), timeout=30, metadata=metadata)) == []
 
 
+def test_a_group_that_one_protocol_leaves_open_is_warned_of(server: ServerProcess) -> None:
+    server.wait_for_output(r"W\d+ .*--http-restricted-api guards model-repository, and gRPC leaves it open: ")
+
+
 def test_a_group_that_does_not_exist_ends_the_start(
     tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., ServerProcess]
 ) -> None:

@@ -76,8 +76,9 @@ HTTP: Final[tuple[Flag, ...]] = (
         "allowed-hosts",
         "list",
         (),
-        "Names that requests over HTTP may have in `Host`, beside addresses and names that are not public; `*` for every "
-        "one. Given, any other is 403; without it only a change on this machine is looked at. Not a flag of Triton.",
+        "Names that requests over HTTP may have in `Host`, beside addresses and names that are not public; `*` for "
+        "every one. Given, any other is 403; without it only a change on this machine is looked at. Not a flag "
+        "of Triton.",
     ),
     *encryption("http", "HTTP", note=NOT_TRITONS),
 )

@@ -1,0 +1,83 @@
+"""Finds what one protocol guards and another leaves open to the same clients."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Final
+
+from alipes.config.options import Endpoint, Restriction, ServerOptions
+
+__all__ = ["unguarded"]
+
+_HTTP_ALONE: Final = frozenset(("endpoint", "openapi"))  # groups of requests that gRPC does not have
+
+
+def unguarded(options: ServerOptions) -> list[str]:
+    """One line for each listener, and for each one's groups, that another listener guards and it does not.
+
+    A listener that only this machine reaches is compared with others of its kind alone.
+    """
+    listeners = [
+        ("HTTP", "http", options.http),
+        ("gRPC", "grpc", options.grpc),
+        ("the metrics endpoint", "metrics", options.metrics),
+    ]
+    open_ones = [listener for listener in listeners if listener[2].enabled]
+    return [*_open_groups(options), *_plain_listeners(open_ones)]
+
+
+def _open_groups(options: ServerOptions) -> Iterator[str]:
+    http, grpc = _groups(options.http_restricted), _groups(options.grpc_restricted)
+    beside_grpc = [group for group in http if group not in grpc and group not in _HTTP_ALONE]
+    beside_http = [group for group in grpc if group not in http]
+    if beside_grpc and _is_as_open(options.grpc, options.http):
+        yield (
+            f"--http-restricted-api guards {', '.join(beside_grpc)}, and gRPC leaves it open: "
+            "--grpc-restricted-protocol guards it there, --allow-grpc=false closes gRPC"
+        )
+    if beside_http and _is_as_open(options.http, options.grpc):
+        yield (
+            f"--grpc-restricted-protocol guards {', '.join(beside_http)}, and HTTP leaves it open: "
+            "--http-restricted-api guards it there, --allow-http=false closes HTTP"
+        )
+
+
+def _plain_listeners(listeners: list[tuple[str, str, Endpoint]]) -> Iterator[str]:
+    for name, flag, endpoint in listeners:
+        close = f"--allow-{flag}=false closes it"
+        if not endpoint.tls.mutual and (guarded := _first(listeners, endpoint, mutual=True)):
+            yield (
+                f"{guarded} asks clients for certificates and {name} does not: --{flag}-use-ssl-mutual asks for them, "
+                f"{close}"
+            )
+        elif not endpoint.tls.enabled and (guarded := _first(listeners, endpoint, mutual=False)):
+            yield f"{guarded} is encrypted and {name} is not: --{flag}-use-ssl encrypts it, {close}"
+
+
+def _first(listeners: list[tuple[str, str, Endpoint]], beside: Endpoint, *, mutual: bool) -> str | None:
+    """The first listener with TLS whose clients reach another listener as well."""
+    for name, _, endpoint in listeners:
+        if (endpoint.tls.mutual if mutual else endpoint.tls.enabled) and _is_as_open(beside, endpoint):
+            return name
+    return None
+
+
+def _groups(restrictions: tuple[Restriction, ...]) -> list[str]:
+    return [group for restriction in restrictions for group in restriction.groups]
+
+
+def _is_as_open(endpoint: Endpoint, guarded: Endpoint) -> bool:
+    """Whether those who reach a guarded listener reach another one, too."""
+    if not (endpoint.enabled and guarded.enabled) or endpoint.address.startswith("unix:"):
+        return False
+    return _is_reached_from_outside(endpoint) or not _is_reached_from_outside(guarded)
+
+
+def _is_reached_from_outside(endpoint: Endpoint) -> bool:
+    if endpoint.address.startswith("unix:") or endpoint.address == "localhost":
+        return False
+    try:
+        return not ipaddress.ip_address(endpoint.address).is_loopback
+    except ValueError:
+        return True
