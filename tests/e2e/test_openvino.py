@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.extra("openvino"), pytest.mark.timeout(600)]
 Serve = Callable[..., ServerProcess]
 ROWS = np.random.default_rng(0).standard_normal((3, 4)).astype("f4")
 WEIGHTS = np.random.default_rng(1).standard_normal((4, 2)).astype("f4")
+OLDEST = "sequence_batching { oldest { max_candidate_sequences: 8 } }\n"
 BATCHED = "max_batch_size: 8\n"
 
 
@@ -48,6 +49,31 @@ def echo(kind: Any, shape: list[int]) -> Any:
     y = operations.reshape(x, operations.constant(np.array([0] * len(shape))), True)
     y.output(0).set_names({"y"})
     return openvino.Model([y], [x], "echo")
+
+
+def total(shape: list[int]) -> Any:
+    """Adds up what it gets, call after call."""
+    x = operations.parameter(shape, np.float32, name="x")
+    before = operations.read_value(operations.constant(np.zeros([1] * len(shape), "f4")), "total", np.float32, shape)
+    after = operations.add(before, x)
+    y = operations.result(operations.multiply(after, operations.constant(np.float32(1))))
+    y.input(0).get_source_output().set_names({"y"})
+    return openvino.Model([y], [operations.assign(after, "total")], [x], "total")
+
+
+def texts() -> Any:
+    """Answers its texts."""
+    x = operations.parameter([-1, 2], openvino.Type.string, name="x")
+    x.output(0).set_names({"x"})
+    return openvino.Model([operations.result(x, name="y")], [x], "texts")
+
+
+def doubled() -> Any:
+    """Twice a number without axes."""
+    x = operations.parameter([], np.float32, name="x")
+    y = operations.multiply(x, operations.constant(np.float32(2)))
+    y.output(0).set_names({"y"})
+    return openvino.Model([y], [x], "doubled")
 
 
 def add(repository: Path, name: str, model: Any, config: str | None = None) -> Path:
@@ -89,6 +115,11 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
     add(repository, "long", echo(np.int64, [-1, 2]))
     add(repository, "wide", echo(np.float32, [-1, -1]), "max_batch_size: 0\n")
     _add_onnx(repository)
+    add(repository, "state", total([-1, 1]), BATCHED)
+    add(repository, "sequences", total([-1, 1]), BATCHED + OLDEST)
+    add(repository, "slots", total([1]), "sequence_batching {}\n")
+    add(repository, "texts", texts())
+    add(repository, "doubled", doubled())
     (add(repository, "truncated", network()) / "model.xml").write_bytes(b'<net name="m" version="11"><lay')
     (add(repository, "no_file", network(), "") / "model.xml").unlink()
     add(repository, "other_type", network(), BATCHED + LISTED.replace("FP32", "FP64", 1))
@@ -103,6 +134,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
 BAD = {
     "truncated": "cannot be loaded from 'model.xml': the framework cannot read it",
     "no_file": "holds no model.xml or model.onnx",
+    "state": "it keeps a state from one call to the next (variables of ReadValue and Assign: total)",
     "other_type": "input 'x': the configuration has datatype FP64, the file FP32",
 }
 
@@ -178,6 +210,34 @@ def test_requests_of_different_widths_keep_their_answers(client: Client) -> None
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda one: client.infer("wide", {"x": one})["y"], sent))
     assert all(np.array_equal(*pair) for pair in zip(sent, found, strict=True))
+
+
+@pytest.mark.parametrize(("model", "shape"), [("sequences", (1, 1)), ("slots", (1,))])
+def test_each_sequence_of_a_graph_with_variables_has_its_own_state(client: Client, model: str, shape: Any) -> None:
+    def step(sequence: int, value: float, **flags: bool) -> float:
+        found = client.infer(model, {"x": np.full(shape, value, "f4")}, sequence_id=sequence, **flags)
+        return float(found["y"].reshape(()))
+
+    for _ in range(2):  # a sequence that begins again begins anew
+        for sequence in range(1, 5):
+            assert step(sequence, 4, sequence_start=True) == 4
+            if model == "slots":
+                assert (step(sequence, 3), step(sequence, 2, sequence_end=True)) == (7, 9)
+    if model == "sequences":
+        assert [step(sequence, sequence) for sequence in range(1, 5)] == [5, 6, 7, 8]
+        with pytest.raises(InferError):
+            client.infer(model, {"x": np.zeros((1, 2), "f4")}, sequence_id=1)
+        assert [step(sequence, 1, sequence_end=True) for sequence in range(4, 0, -1)] == [9, 8, 7, 6]
+
+
+def test_texts_come_back_as_they_went(client: Client) -> None:
+    [output] = client.config("texts")["output"]
+    sent = np.array([[b"a", b"\xff\x00b"], [b"", "é".encode()]], object)
+    assert client.infer("texts", {"x": sent})[output["name"]].tolist() == sent.tolist()
+
+
+def test_a_number_without_axes_is_sent_with_one(client: Client) -> None:
+    assert client.infer("doubled", {"x": np.array([3], "f4")})["y"].tolist() == [6]
 
 
 @pytest.mark.parametrize("model", BAD)

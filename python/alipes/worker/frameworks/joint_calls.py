@@ -100,15 +100,22 @@ class JointCalls:
         )
         return None
 
-    def alone(self, arrays: Arrays) -> list[Any] | Exception:
-        """The outputs for one request, or what the model raised."""
+    def alone(
+        self, arrays: Arrays, function: Callable[..., Mapping[str, Any]] | None = None
+    ) -> list[Any] | Exception:
+        """The outputs for one request, or what the model raised.
+
+        Args:
+            arrays: The inputs by name.
+            function: What runs the model for this request; the usual one where it is missing.
+        """
         try:
-            return self._call(arrays)
+            return self._call(arrays, function)
         except Exception as error:
             return error
 
-    def _call(self, arrays: Arrays) -> list[Any]:
-        found = self._function(**arrays)
+    def _call(self, arrays: Arrays, function: Callable[..., Mapping[str, Any]] | None = None) -> list[Any]:
+        found = (function or self._function)(**arrays)
         return [np.ascontiguousarray(found[name], dtype=kind) for name, kind in self._outputs.items()]
 
 

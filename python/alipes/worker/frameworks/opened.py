@@ -100,10 +100,15 @@ class OpenedModel(ABC):
     Attributes:
         signature: Its inputs and outputs; `None` where the file does not say, so that the configuration has to.
         joins: Whether rows of several requests can be run together.
+        hidden: What the model writes into itself in one call and reads in the next, such as "2 variables (ReadValue)";
+            empty where an answer depends on the inputs alone.
+        steps: Whether such a model can `step`.
     """
 
     signature: Signature | None = None
     joins: bool = True
+    hidden: str = ""
+    steps: bool = False
 
     @abstractmethod
     def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
@@ -119,6 +124,18 @@ class OpenedModel(ABC):
         Raises:
             Exception: Any; its text is the error of the request.
         """
+
+    def step(self, inputs: Mapping[str, np.ndarray], state: Any) -> tuple[Mapping[str, np.ndarray], Any]:
+        """Runs one batch of a model with hidden state.
+
+        Args:
+            inputs: As `run` takes them.
+            state: What the step before gave; `None` begins anew.
+
+        Returns:
+            The outputs, and the state after it, which no other call changes.
+        """
+        raise NotImplementedError
 
     def close(self) -> None:
         """Lets go of the model, at the end of its instance."""

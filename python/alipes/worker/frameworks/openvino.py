@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from alipes.signature import ANY, Port, Signature
 from alipes.worker.frameworks.opened import OpenedModel, Opening, reading
+from alipes.worker.frameworks.openvino_texts import read_texts, text_tensor
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import numpy as np
 
 __all__ = ["OpenvinoModel", "open_model"]
 
@@ -65,18 +66,32 @@ class OpenvinoModel(OpenedModel):
         compiled: What OpenVINO runs.
     """
 
+    steps = True
+
     def __init__(self, compiled: Any, signature: Signature) -> None:
         """Takes the compiled model, whose inputs and outputs are in the signature's order."""
         self.signature = signature
         self.compiled = compiled
         self._inputs = [port.name for port in signature.inputs]
         self._outputs = [port.name for port in signature.outputs]
-        self._requests = _InferRequests(compiled)
+        self._requests = _InferRequests(compiled, [port.datatype == "BYTES" for port in signature.outputs])
+        variables = self._requests.variables()
+        self.hidden = f"variables of ReadValue and Assign: {', '.join(variables)}" if variables else ""
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Runs one batch on an inference request that no answer refers to any more."""
-        found = self._requests.infer({at: inputs[name] for at, name in enumerate(self._inputs)})
+        found = self._requests.infer(self._values(inputs))
         return dict(zip(self._outputs, found, strict=True))
+
+    def step(self, inputs: Mapping[str, np.ndarray], state: Any) -> tuple[Mapping[str, np.ndarray], Any]:
+        """Runs one batch from a state: the values of the variables by name, or what they begin with."""
+        found, after = self._requests.step(self._values(inputs), state)
+        return dict(zip(self._outputs, found, strict=True)), after
+
+    def _values(self, inputs: Mapping[str, np.ndarray]) -> dict[int, Any]:
+        """What OpenVINO is given, by position: arrays, and its own tensors for texts."""
+        arrays = [inputs[name] for name in self._inputs]
+        return {at: text_tensor(one) if one.dtype == object else one for at, one in enumerate(arrays)}
 
 
 class _InferRequests:
@@ -86,17 +101,56 @@ class _InferRequests:
     request is used again once the last array of its outputs is gone. There are as many as answers under way.
     """
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Any, texts: Sequence[bool]) -> None:
+        """Takes the compiled model, and whether each of its outputs has texts."""
         self._compiled = compiled
+        self._texts = texts
         self._free: list[Any] = []
 
-    def infer(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+    def variables(self) -> list[str]:
+        """The names of what an inference request keeps from one inference to the next."""
+        request = self._take()
+        self._free.append(request)
+        return sorted(one.name for one in request.query_state())
+
+    def step(self, inputs: Mapping[int, Any], state: Any) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+        """The outputs for one batch, and the values of the variables after it, from those before it."""
+        request = self._take()
+        variables = request.query_state()
+        for one in variables:
+            if state is None:
+                one.reset()
+            else:
+                one.state = openvino.Tensor(state[one.name])
+        outputs = self._outputs(request, inputs)
+        return outputs, {one.name: np.array(one.state.data) for one in variables}
+
+    def infer(self, inputs: Mapping[int, Any]) -> list[np.ndarray]:
         """The outputs for one batch."""
-        request = self._free.pop() if self._free else self._compiled.create_infer_request()
+        return self._outputs(self._take(), inputs)
+
+    def _take(self) -> Any:
+        return self._free.pop() if self._free else self._compiled.create_infer_request()
+
+    def _outputs(self, request: Any, inputs: Mapping[int, Any]) -> list[np.ndarray]:
+        if any(self._texts):
+            return self._copies(request, inputs)
         outputs = list(request.infer(inputs, share_inputs=True, share_outputs=True).values())
         left = [len(outputs)]
         for output in outputs:
             weakref.finalize(output, self._let_go, request, left).atexit = False
+        return outputs
+
+    def _copies(self, request: Any, inputs: Mapping[int, Any]) -> list[np.ndarray]:
+        """The outputs of a model with texts, which are not read as views."""
+        request.start_async(inputs, share_inputs=True)
+        request.wait()
+        tensors = [request.get_output_tensor(at) for at in range(len(self._texts))]
+        outputs = [
+            read_texts(tensor) if has_texts else np.array(tensor.data)
+            for tensor, has_texts in zip(tensors, self._texts, strict=True)
+        ]
+        self._free.append(request)
         return outputs
 
     def _let_go(self, request: Any, left: list[int]) -> None:
@@ -209,4 +263,6 @@ def _port(opening: Opening, side: str, port: Any, node: Any) -> Port:
     shape = port.partial_shape
     if shape.rank.is_dynamic:
         raise opening.refuse(f"its {side} '{name}' has no fixed number of dimensions; give the model a shape")
+    if kind == "string" and shape.rank.get_length() == 0:
+        raise opening.refuse(f"its {side} '{name}' is one text without axes; give it an axis of size 1")
     return Port(name, _DATATYPES[kind], tuple(size.get_length() if size.is_static else ANY for size in shape))

@@ -16,6 +16,7 @@ from alipes.worker.frameworks.check import check_ports
 from alipes.worker.frameworks.joint_calls import JointCalls, split
 from alipes.worker.frameworks.opened import OpenedModel, Opening
 from alipes.worker.frameworks.ports import output_types
+from alipes.worker.frameworks.sequence_states import SequenceStates, most_sequences
 from alipes.worker.loading import LoadError
 
 if TYPE_CHECKING:
@@ -66,13 +67,18 @@ class Runner:
         self._model = model
         self._kinds = {name: _numpy_name(kind) for name, kind in output_types(config).items()}
         self._states = self._kinds.keys() - {one["name"] for one in config["output"]}
-        joins = model.joins and config.get("max_batch_size", 0) > 0
+        self._sequences = SequenceStates(model, most_sequences(config)) if model.hidden else None
+        ports = model.signature.inputs if model.signature is not None else ()
+        self._scalars = [port.name for port in ports if not port.shape]
+        joins = model.joins and config.get("max_batch_size", 0) > 0 and self._sequences is None
         self._calls = JointCalls(self._run, self._kinds, joins, Logger.log_warn)
         self._response, self._tensor, self._error = InferenceResponse, Tensor, TritonError
         self._joint_inputs, self._joint_responses = joint_inputs, joint_responses
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """A response for each request; one that the model cannot run fails alone."""
+        if self._sequences is not None:
+            return [self._step(request, self._sequences) for request in requests]
         if self._calls.joins and len(requests) > 1 and (joined := self._joint_inputs(requests)) is not None:
             return self._execute_jointly(requests, *joined)
         answers = self._calls.answers([_inputs(request) for request in requests])
@@ -90,12 +96,23 @@ class Runner:
         # Texts.
         return [self._answer(*pair) for pair in zip(requests, split(outputs, rows), strict=True)]
 
+    def _step(self, request: InferenceRequest, sequences: SequenceStates) -> InferenceResponse:
+        call = sequences.call_for(request.correlation_id(), request.flags())
+        return self._answer(request, self._calls.alone(self._shaped(_inputs(request)), call))
+
     def finalize(self) -> None:
         """Closes the model."""
         self._model.close()
 
     def _run(self, **inputs: Any) -> Mapping[str, Any]:
-        return self._model.run(inputs)
+        return self._model.run(self._shaped(inputs))
+
+    def _shaped(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The inputs as the file has them: a single number has no axis there, and one of size 1 in requests."""
+        for name in self._scalars:
+            if name in inputs:
+                inputs[name] = inputs[name].reshape(())
+        return inputs
 
     def _answer(self, request: InferenceRequest, answer: list[Any] | Exception) -> InferenceResponse:
         if isinstance(answer, Exception):
@@ -126,6 +143,13 @@ def _signature(program: Any, opening: Opening) -> Signature | None:
 
 def _opened(program: Any, opening: Opening) -> OpenedModel:
     found: OpenedModel = program.open_model(opening)
+    if found.hidden and not (found.steps and opening.config.get("sequence_batching")):
+        advice = "add sequence_batching to config.pbtxt, and each sequence has a state of its own; or " * found.steps
+        raise opening.refuse(
+            f"it keeps a state from one call to the next ({found.hidden}), so the answer to one client would depend on "
+            f"what others sent: {advice}export it with the state as one more input and output, which "
+            "sequence_batching.state connects"
+        )
     return found
 
 
