@@ -29,7 +29,8 @@ pytestmark = [pytest.mark.extra("openvino"), pytest.mark.timeout(600)]
 Serve = Callable[..., ServerProcess]
 ROWS = np.random.default_rng(0).standard_normal((3, 4)).astype("f4")
 WEIGHTS = np.random.default_rng(1).standard_normal((4, 2)).astype("f4")
-OLDEST = "sequence_batching { oldest { max_candidate_sequences: 8 } }\n"
+IDLE = "max_sequence_idle_microseconds: 60000000"
+OLDEST = f"sequence_batching {{ oldest {{ max_candidate_sequences: 8 }} {IDLE} }}\n"
 BATCHED = "max_batch_size: 8\n"
 
 
@@ -117,7 +118,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ser
     _add_onnx(repository)
     add(repository, "state", total([-1, 1]), BATCHED)
     add(repository, "sequences", total([-1, 1]), BATCHED + OLDEST)
-    add(repository, "slots", total([1]), "sequence_batching {}\n")
+    add(repository, "slots", total([1]), f"sequence_batching {{ {IDLE} }}\n")
     add(repository, "texts", texts())
     add(repository, "doubled", doubled())
     (add(repository, "truncated", network()) / "model.xml").write_bytes(b'<net name="m" version="11"><lay')

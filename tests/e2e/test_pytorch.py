@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch", reason="models of PyTorch need PyTorch")
 from support.torch_models import (  # noqa: E402
     LINEAR,
     Seen,
+    Total,
     Two,
     add,
     linear,
@@ -32,6 +33,7 @@ pytestmark = [pytest.mark.extra("torch"), pytest.mark.timeout(300)]
 Serve = Callable[..., ServerProcess]
 
 ROWS = np.array([[1, 2, 3], [-1, 0.5, 4]], "f4")
+OLDEST = "sequence_batching { oldest { max_candidate_sequences: 8 } max_sequence_idle_microseconds: 60000000 }\n"
 BATCHED = 'backend: "pytorch"\nmax_batch_size: 8\ninstance_group [{ kind: KIND_CPU count: 1 }]\n'
 TOGETHER = "dynamic_batching { preferred_batch_size: [4] max_queue_delay_microseconds: 2000000 }\n"
 
@@ -54,6 +56,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ite
     add(repository, "pickled", to_file("model.pt", lambda path: torch.save(linear(), path)), BATCHED + LINEAR)
     add(repository, "allowed", to_file("model.pt", lambda path: torch.save(linear(), path)), BATCHED + LINEAR)
     add(repository, "untraced", script)
+    kept = "instance_group [{ kind: KIND_CPU count: 1 }]\n" + ports({"x": "FP32 1,1"}, {"y": "FP32 1,1"})
+    add(repository, "total", save_script(Total()), f'backend: "pytorch"\n{kept}')
+    add(repository, "totals", save_script(Total()), f'backend: "pytorch"\n{kept}{OLDEST}')
     add(repository, "empty", lambda folder: None, BATCHED + LINEAR)
     other = LINEAR.replace('"INPUT__0" data_type: TYPE_FP32', '"INPUT__0" data_type: TYPE_FP64')
     add(repository, "other", save_exported(linear(), example), BATCHED + other)
@@ -112,6 +117,17 @@ def test_requests_run_together_and_get_their_own_rows(client: Client) -> None:
     assert [answer.tolist() for answer in answers] == [[[4]]] * 4
 
 
+def test_each_sequence_of_a_module_with_buffers_has_its_own_state(client: Client) -> None:
+    client.load("totals")
+
+    def step(sequence: int, value: float, **flags: bool) -> float:
+        found = client.infer("totals", {"x": np.full((1, 1), value, "f4")}, sequence_id=sequence, **flags)
+        return float(found["y"].item())
+
+    assert [step(sequence, 4, sequence_start=True) for sequence in range(1, 5)] == [4, 4, 4, 4]
+    assert [step(sequence, sequence, sequence_end=True) for sequence in range(1, 5)] == [5, 6, 7, 8]
+
+
 def test_a_request_that_the_module_refuses_fails_alone(client: Client) -> None:
     client.load("rows")
     with pytest.raises(InferError, match="mat1 and mat2 shapes cannot be multiplied"):
@@ -124,6 +140,7 @@ def test_a_request_that_the_module_refuses_fails_alone(client: Client) -> None:
     [
         ("untraced", "list input and output in config.pbtxt"),
         ("pickled", "start the server with --allow-pickles=pickled"),
+        ("total", "it keeps a state from one call to the next (the model writes to total)"),
         ("empty", "holds no model.pt or model.pt2 or model.safetensors or model.py"),
         ("other", "input 'INPUT__0': the configuration has datatype FP64, the file FP32"),
     ],

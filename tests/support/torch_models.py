@@ -12,10 +12,14 @@ import torch
 __all__ = [
     "FACTORY",
     "LINEAR",
+    "Counted",
     "Entries",
     "Nested",
+    "Replaced",
     "Seen",
+    "Stepped",
     "Texts",
+    "Total",
     "Two",
     "add",
     "linear",
@@ -127,6 +131,42 @@ class Nested(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, pair: tuple[Any, Any], scale: int, *, entries: dict[str, Any]) -> dict[str, Any]:
         return {"sum": scale * pair[0] + pair[1], "rest": entries["a"] - pair[0]}
+
+
+class Total(torch.nn.Module):  # type: ignore[misc]
+    """Adds up what it gets, call after call, in a buffer of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(1, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.total += x
+        return self.total
+
+
+class Replaced(Total):
+    """The same, with a new buffer each time."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.total = self.total + x
+        return self.total
+
+
+class Counted(Total):
+    """Writes to its buffer, and answers by its input alone."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.total += 1
+        return 2 * x
+
+
+class Stepped(torch.nn.Module):  # type: ignore[misc]
+    """A step of a sequence, which is told where it begins: a sum in a dictionary, and results within a result."""
+
+    def forward(self, start: torch.Tensor, total: torch.Tensor, x: torch.Tensor) -> dict[str, Any]:
+        after = torch.where(start > 0, torch.zeros_like(total), total) + x.int()
+        return {"sum": after + 100.0, "pair": (after, 2 * x)}
 
 
 class Seen(torch.nn.Module):  # type: ignore[misc]

@@ -137,8 +137,6 @@ def test_states_of_sequences_that_fell_silent_are_dropped_the_oldest_first() -> 
 
 
 def test_a_number_without_axes_reaches_the_model_without_axes() -> None:
-    one = InferenceRequest(
-        inputs=[Tensor("x", np.ones(1, np.float32))], requested_output_names=["y"], model_name="m"
-    )
+    one = InferenceRequest(inputs=[Tensor("x", np.ones(1, np.float32))], requested_output_names=["y"], model_name="m")
     [response] = Runner(Number(), CONFIG | {"max_batch_size": 0}).execute([one])
     assert found(response) == [0]

@@ -22,9 +22,13 @@ from alipes.worker.frameworks.pytorch.program import open_model  # noqa: E402
 from support.torch_models import (  # noqa: E402
     FACTORY,
     LINEAR,
+    Counted,
     Entries,
     Nested,
+    Replaced,
+    Stepped,
     Texts,
+    Total,
     Two,
     add,
     linear,
@@ -424,6 +428,146 @@ def test_a_compiled_model_gives_the_modules_numbers(opened: Any, save: Save) -> 
         np.testing.assert_allclose(model.run({"input": rows})["y"], expected(rows), rtol=1e-6, atol=1e-6)
 
 
+ONE = ports({"x": "FP32 1"}, {"y": "FP32 1"})
+TOTAL_FACTORY = """
+import torch
+
+class Total(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.total = torch.zeros(1, 1)
+
+    def forward(self, x):
+        self.total += x
+        return self.total
+"""
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        save_script(Total()),
+        save_script(Total(), torch.ones(1, 1)),
+        save_script(Replaced()),
+        save_exported(Total(), torch.ones(1, 1), dynamic=False),
+        lambda folder: (folder / "model.py").write_text(TOTAL_FACTORY),
+    ],
+    ids=["scripted", "traced", "replaced", "exported", "factory"],
+)
+def test_a_module_that_keeps_a_state_has_one_for_each_sequence(opened: Any, save: Save) -> None:
+    model = opened(save, ONE)
+    assert model.hidden == "the model writes to total"
+    states: dict[int, Any] = {}
+    answers = []
+    for sequence, value in [(1, 4), (2, 4), (1, 1), (2, 2), (1, 3)]:
+        found, states[sequence] = model.step({"x": np.full((1, 1), value, "f4")}, states.get(sequence))
+        answers.append(found["y"])
+    begins = answers[0].item() - 4  # what the tracer has added up before the file was written
+    assert [answer.item() - begins for answer in answers] == [4, 4, 5, 6, 8]
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        save_script(Counted()),
+        save_script(Counted(), torch.ones(1, 1)),
+        save_script(torch.nn.BatchNorm1d(1)),
+        save_script(torch.nn.Dropout()),
+    ],
+    ids=["scripted", "traced", "statistics", "chance"],
+)
+def test_a_module_that_answers_by_its_inputs_alone_has_no_state(opened: Any, save: Save) -> None:
+    assert opened(save, BATCHED + ONE).hidden == ""
+
+
+START = 'control_input [{ name: "%s" control [{ kind: CONTROL_SEQUENCE_START int32_false_true: [0, 1] }] }]'
+STATE = 'state [{ input_name: "%s" output_name: "%s" data_type: TYPE_%s dims: [1] }]'
+
+
+def stepped(start: str, before: str, after: str, x: str, total: str, kind: str = "INT32") -> str:
+    """A configuration of `Stepped` under these names."""
+    states = f"sequence_batching {{ {START % start} {STATE % (before, after, kind)} }}\n"
+    return BATCHED + ports({x: "FP32 1"}, {total: "FP32 1"}) + states
+
+
+WRITTEN = save_exported(
+    Stepped(), *(torch.ones(2, 1, dtype=kind) for kind in (torch.int32, torch.int32, torch.float32))
+)
+BY_NUMBER = stepped("START__0", "TOTAL__1", "TOTAL__1", "INPUT__2", "OUTPUT__0")
+BY_NAME = stepped("start", "total", "RESULT[pair][0]", "x", "RESULT[sum]")
+BY_PATH = stepped("ARGS[0]", "ARGS[1]", "RESULT[pair][0]", "ARGS[2]", "RESULT[sum]")
+
+
+@pytest.mark.parametrize(
+    ("save", "config"),
+    [(WRITTEN, BY_NUMBER), (WRITTEN, BY_NAME), (WRITTEN, BY_PATH)],
+    ids=["exported-number", "exported-name", "exported-path"],
+)
+def test_controls_and_states_go_where_their_names_say(opened: Any, save: Save, config: str) -> None:
+    check_steps(opened(save, config), config)
+
+
+def check_steps(model: Any, config: str) -> None:
+    """One step that begins a sequence, and one that goes on."""
+    made = json.loads(config_json(parse_pbtxt(config, Path())))
+    [control], [state] = made["sequence_batching"]["control_input"], made["sequence_batching"]["state"]
+    x, total = made["input"][0]["name"], made["output"][0]["name"]
+    for begins, expected_total in ((1, 2), (0, 5)):
+        values = {x: np.full((1, 1), 2, "f4"), control["name"]: np.full((1, 1), begins, "i4")}
+        values[state["input_name"]] = np.full((1, 1), 3, "i4")
+        found = model.run(values)
+        assert (found[state["output_name"]].tolist(), found[total].tolist()) == (
+            [[expected_total]],
+            [[100 + expected_total]],
+        )
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (stepped("START", "TOTAL__1", "TOTAL__1", "INPUT__2", "OUTPUT__0"), "which argument 'START' is cannot be told"),
+        (stepped("START__0", "OLD", "NEW__1", "INPUT__2", "OUTPUT__0"), "which argument 'OLD' is cannot be told"),
+        (stepped("start", "total", "RESULT[pair][0]", "x", "RESULT[sum]", "STRING"), "input 'total' is TYPE_STRING"),
+    ],
+)
+def test_controls_and_states_that_cannot_be_passed_are_refused(opened: Any, config: str, words: str) -> None:
+    with pytest.raises(LoadError) as failure:
+        opened(WRITTEN, config)
+    assert words in str(failure.value)
+
+
+def test_names_that_contradict_their_order_are_refused(opened: Any) -> None:
+    with pytest.raises(LoadError, match="which argument 'b' is cannot be told"):
+        opened(save_script(Two()), BATCHED + ports({"INPUT__1": "FP32 3", "b": "FP32 3"}, {"y": "FP32 3"}))
+
+
+def test_texts_do_not_go_into_tensors(opened: Any) -> None:
+    with pytest.raises(LoadError, match="input 'INPUT__0' is TYPE_STRING, and argument 'input' of the model takes ten"):
+        opened(SCRIPT, BATCHED + LINEAR.replace("FP32", "STRING", 1))
+
+
+class Within(torch.nn.Module):  # type: ignore[misc]
+    """Results within results."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        return x, (2 * x, 3 * x)
+
+
+@pytest.mark.parametrize("names", [("a", "b", "c"), ("OUTPUT__0", "OUTPUT__1", "OUTPUT__2")])
+@pytest.mark.parametrize("exports", [False, True], ids=["script", "exported"])
+def test_results_within_results_are_outputs(opened: Any, exports: bool, names: tuple[str, str, str]) -> None:
+    save = save_exported(Within(), torch.ones(2, 1)) if exports else save_script(Within())
+    config = ports({"x": "FP32 1"}, dict.fromkeys(names, "FP32 1"))
+    found = opened(save, BATCHED + config).run({"x": np.ones((1, 1), "f4")})
+    assert [found[name].item() for name in names] == [1, 2, 3]
+
+
+def test_a_file_names_results_within_results_by_their_paths(opened: Any) -> None:
+    signature = opened(WRITTEN).signature
+    assert [port.name for port in signature.inputs] == ["start", "total", "x"]
+    assert [port.name for port in signature.outputs] == ["RESULT[sum]", "RESULT[pair][0]", "RESULT[pair][1]"]
+
+
 def test_torchscript_is_not_compiled(opened: Any) -> None:
     with pytest.raises(LoadError, match=r"it is TorchScript, which torch.compile does not take"):
         opened(SCRIPT, BATCHED + LINEAR + parameter("TORCH_COMPILE_OPTIONAL_PARAMETERS", "{}"))
@@ -449,3 +593,46 @@ def test_machine_code_is_run_where_it_is_allowed(opened: Any) -> None:
         opened(save, BATCHED + LINEAR)
     model = opened(save, BATCHED + LINEAR, allows_pickles=True)
     np.testing.assert_allclose(model.run({"INPUT__0": ROWS})["OUTPUT__0"], expected(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(900)
+@pytest.mark.filterwarnings("ignore")  # PyTorch's compiler calls what it advises others not to
+@pytest.mark.usefixtures("one_distutils")
+@pytest.mark.skipif(not COMPILES, reason="AOTInductor needs a C++ compiler")
+def test_machine_code_gets_what_the_names_say_and_nothing_of_another_datatype(opened: Any) -> None:
+    def save(folder: Path) -> None:
+        kinds, rows = (torch.int32, torch.int32, torch.float32), torch.export.Dim("rows", min=1, max=64)
+        start, total, x = (torch.ones(2, 1, dtype=kind) for kind in kinds)
+        shapes = {name: {0: rows} for name in ("start", "total", "x")}
+        program = torch.export.export(Stepped(), (start, total), kwargs={"x": x}, dynamic_shapes=shapes)
+        torch._inductor.aoti_compile_and_package(program, package_path=str(folder / "model.pt2"))
+
+    for config in (BY_NUMBER, BY_PATH.replace("ARGS[2]", "KWARGSx"), BY_PATH.replace("ARGS[2]", "x")):
+        check_steps(opened(save, config, allows_pickles=True), config)
+    with pytest.raises(LoadError, match="which argument 'START' is cannot be told"):
+        opened(save, BY_NUMBER.replace("START__0", "START"), allows_pickles=True)
+    floats = ports({"INPUT__2": "FP32 1", "A__0": "INT32 1", "B__1": "FP32 1"}, {"OUTPUT__0": "FP32 1"})
+    with pytest.raises(LoadError, match=r"input 'B__1' is FP32 in the configuration, and INT32 in the code"):
+        opened(save, BATCHED + floats, allows_pickles=True)
+    wide = BY_NUMBER.replace('"INPUT__2" data_type: TYPE_FP32 dims: [1]', '"INPUT__2" data_type: TYPE_FP32 dims: [2]')
+    with pytest.raises(
+        LoadError, match=r"input 'INPUT__2' has shape \[-1, 2\] in .*, and size 1 on axis 1 in the code"
+    ):
+        opened(save, wide, allows_pickles=True)
+    with pytest.raises(LoadError, match=r"the model's forward needs 'x'"):
+        opened(save, BATCHED + ports({"A__0": "INT32 1", "B__1": "INT32 1"}, {"y": "FP32 1"}), allows_pickles=True)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(900)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("one_distutils")
+@pytest.mark.skipif(not COMPILES, reason="AOTInductor needs a C++ compiler")
+def test_machine_code_that_keeps_a_state_is_refused(opened: Any) -> None:
+    def save(folder: Path) -> None:
+        program = torch.export.export(Total(), (torch.ones(1, 1),))
+        torch._inductor.aoti_compile_and_package(program, package_path=str(folder / "model.pt2"))
+
+    with pytest.raises(LoadError, match="it keeps a state from one call to the next"):
+        opened(save, ports({"INPUT__0": "FP32 1,1"}, {"OUTPUT__0": "FP32 1,1"}), allows_pickles=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alipes.signature import ANY, Port, Signature
-from alipes.worker.frameworks.ports import input_names
+from alipes.worker.frameworks.ports import further_inputs, further_outputs, input_names
 from alipes.worker.loading import LoadError
 
 __all__ = ["check_ports", "v2_name"]
@@ -28,7 +28,8 @@ def check_ports(model_name: str, config: Mapping[str, Any], signature: Signature
     batches = config.get("max_batch_size", 0) > 0
     for side, ports in (("input", signature.inputs), ("output", signature.outputs)):
         by_name = {port.name: port for port in ports}
-        for tensor in config.get(side, ()):
+        further = further_inputs(config) if side == "input" else further_outputs(config)
+        for tensor in (*config.get(side, ()), *further):
             port = by_name.get(tensor["name"])
             if port is None:
                 known = ", ".join(sorted(by_name)) or "none"

@@ -100,9 +100,7 @@ class JointCalls:
         )
         return None
 
-    def alone(
-        self, arrays: Arrays, function: Callable[..., Mapping[str, Any]] | None = None
-    ) -> list[Any] | Exception:
+    def alone(self, arrays: Arrays, function: Callable[..., Mapping[str, Any]] | None = None) -> list[Any] | Exception:
         """The outputs for one request, or what the model raised.
 
         Args:

@@ -11,6 +11,7 @@ __all__ = ["read_texts", "text_tensor"]
 
 openvino: Any = import_module("openvino")  # by name, since type checkers need not have it
 
+
 def text_tensor(array: np.ndarray) -> Any:
     """A tensor with the texts of an array of `bytes` objects."""
     tensor = openvino.Tensor(openvino.Type.string, openvino.Shape(array.shape))
@@ -22,7 +23,8 @@ def text_tensor(array: np.ndarray) -> Any:
 def read_texts(tensor: Any) -> np.ndarray:
     """The texts of a tensor that has axes, as `bytes` objects.
 
-    Zeros at the end of a text are lost, as numpy loses them. Each is read alone, 5 µs each: read together, each would take the room of the longest.
+    Zeros at the end of a text are lost, as numpy loses them. Each is read alone, 5 µs each: read together, each would
+    take the room of the longest.
     """
     shape = tuple(tensor.shape)
     found = np.empty(shape, object)

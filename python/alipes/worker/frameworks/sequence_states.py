@@ -19,16 +19,11 @@ _START: Final = 1
 _END: Final = 2
 """Flags of a request, as `triton_python_backend_utils` has them."""
 
-_MOST_CANDIDATES: Final = 1 << 16
-"""States that an instance keeps where the strategy is `oldest` and its configuration sets no bound."""
-
 
 def most_sequences(config: Mapping[str, Any]) -> int:
     """How many sequences an instance has at a time: slots of `direct`, candidates of `oldest`."""
-    oldest = config["sequence_batching"].get("oldest")
-    if oldest is not None:
-        return int(oldest.get("max_candidate_sequences", 0)) or _MOST_CANDIDATES
-    return max(1, int(config.get("max_batch_size", 0)))
+    oldest = config["sequence_batching"].get("oldest") or {}
+    return int(oldest.get("max_candidate_sequences", 0)) or max(1, int(config.get("max_batch_size", 0)))
 
 
 class SequenceStates:

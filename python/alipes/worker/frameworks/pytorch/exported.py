@@ -1,4 +1,4 @@
-"""Opens archives of `torch.export` and of AOTInductor."""
+"""Opens archives of `torch.export`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from alipes.signature import ANY, Port, Signature
 from alipes.worker.frameworks.opened import Opening, reading
 from alipes.worker.frameworks.pytorch.binding import Arguments, Results
 from alipes.worker.frameworks.pytorch.module import v2_datatype
+from alipes.worker.frameworks.pytorch.nesting import RESULT, leaf_paths, paths_of_arguments, result_names
 from alipes.worker.frameworks.pytorch.opened import OpenedFile, safe_pickles
 
-__all__ = ["Program", "open_compiled", "open_exported"]
+__all__ = ["Program", "open_exported"]
 
 _MOST_SHAPES: Final = 4096
 """Shapes that are remembered; further ones are checked each time."""
@@ -36,35 +37,26 @@ def open_exported(opening: Opening) -> OpenedFile:
         return _opened(program)
 
 
-def open_compiled(opening: Opening) -> OpenedFile:
-    """Opens an archive of AOTInductor, which holds machine code.
-
-    Raises:
-        LoadError: If it cannot be read, or the operator does not allow it.
-    """
-    opening.need_pickles("compiled code")
-    with reading(opening):
-        package = torch._inductor.aoti_load_package(str(opening.file))
-    return OpenedFile(package, Arguments((), unlimited=True), Results())
-
-
 def _opened(program: Any) -> OpenedFile:
     nodes = {node.name: node for node in program.graph.nodes}
     leaves = [spec.arg for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
     inputs = [_port(leaf.name, nodes[leaf.name].meta["val"]) for leaf in leaves if not hasattr(leaf, "value")]
-    spec = program.call_spec.out_spec
-    keys = tuple(str(key) for key in spec.context) if spec.type is dict else ()
+    paths = leaf_paths(program.call_spec.out_spec)
+    is_flat = all(path.count("[") <= 1 for path in paths)
+    keys = result_names(paths) if not is_flat or program.call_spec.out_spec.type is dict else ()
     values = [node.meta["val"] if hasattr(node, "meta") else node for node in nodes["output"].args[0]]
     results = values[-len(program.graph_signature.user_outputs) :]  # what it keeps comes before what it gives
     outputs = [_port(keys[at] if keys else f"output_{at}", value) for at, value in enumerate(results)]
     names = tuple(port.name for port in inputs)
+    called = zip(paths_of_arguments(program.call_spec.in_spec), leaves, strict=True)
     module = _module(program)
     return OpenedFile(
-        Program(module, program.call_spec.in_spec, leaves),
-        Arguments(names, required=len(names)),
-        Results(len(outputs), keys),
+        Program(module, program.call_spec.in_spec, leaves, flattens=not is_flat),
+        Arguments(names, required=len(names), paths=tuple(path for path, leaf in called if not hasattr(leaf, "value"))),
+        Results(len(outputs), keys, leaf_paths=tuple(f"{RESULT}{path}" for path in paths)),
         signature=Signature(tuple(inputs), tuple(outputs)),
         weights=(*module.parameters(), *module.buffers()),
+        owner=module,
     )
 
 
@@ -82,8 +74,9 @@ class Program:
     those of a call.
     """
 
-    def __init__(self, module: Any, spec: Any, leaves: Sequence[Any]) -> None:
-        """Takes the program as a module, how its arguments nest, and what they are made of."""
+    def __init__(self, module: Any, spec: Any, leaves: Sequence[Any], *, flattens: bool) -> None:
+        """Takes the program as a module, how its arguments nest, what they are made of, and whether results nest."""
+        self._flattens = flattens
         self._module = module
         self._spec = spec
         self._leaves = leaves
@@ -112,7 +105,7 @@ class Program:
             found = run(*tensors)
         if not known and len(self._seen) < _MOST_SHAPES:
             self._seen.add(shapes)
-        return found
+        return pytree.tree_leaves(found) if self._flattens else found
 
 
 def _module(program: Any) -> Any:

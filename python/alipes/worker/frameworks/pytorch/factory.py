@@ -47,7 +47,7 @@ def open_factory(opening: Opening) -> OpenedFile:
         if state is not None:
             _fill(opening, module, state, weights)
     module = module.to(opening.device).eval().requires_grad_(False)
-    return OpenedFile(module, _arguments(module), Results())
+    return OpenedFile(module, _arguments(module), Results(), owner=module)
 
 
 def _state(opening: Opening, weights: Path) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -14,6 +14,9 @@ from alipes.signature import Signature
 from alipes.worker.frameworks.opened import OpenedModel
 from alipes.worker.frameworks.pytorch.binding import InputBinding, OutputBinding
 from alipes.worker.frameworks.pytorch.settings import Settings
+
+if TYPE_CHECKING:
+    from alipes.worker.frameworks.pytorch.hidden_state import HiddenState
 
 __all__ = ["TORCH_TYPES", "Binding", "TorchModel", "v2_datatype"]
 
@@ -74,9 +77,13 @@ class TorchModel(OpenedModel):
         *,
         device: str,
         signature: Signature | None,
+        state: HiddenState | None = None,
     ) -> None:
-        """Takes the module, its bindings, the settings that it runs with, and the device that it is on."""
+        """Takes the module, its bindings, the settings that it runs with, the device that it is on, and its state."""
         self.signature = signature
+        self._state = state
+        self.hidden = f"the model writes to {state.names}" if state is not None else ""
+        self.steps = state is not None and state.whole
         self._module = module
         self._inputs = binding.inputs
         self._outputs = binding.outputs
@@ -96,6 +103,15 @@ class TorchModel(OpenedModel):
             answer = {name: self._array(name, result) for name, result in results.items()}
         self._note_writes(values)
         return answer
+
+    def step(self, inputs: Mapping[str, np.ndarray], state: Any) -> tuple[Mapping[str, np.ndarray], Any]:
+        """Runs one batch from a state: the tensors that the module writes to; its outputs may be those very tensors."""
+        if self._state is None:
+            raise NotImplementedError
+        with torch.no_grad():  # a tensor that is made in inference mode cannot be written to outside
+            self._state.put(self._state.begins if state is None else state)
+            answer = {name: array.copy() for name, array in self.run(inputs).items()}
+            return answer, self._state.take()
 
     def _value(self, array: np.ndarray) -> Any:
         """An array as a tensor: of the same memory, unless the model writes into what it is given."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -29,6 +29,8 @@ class OpenedFile:
         signature: Inputs, in the order of the arguments, and outputs, where the file knows their datatypes and shapes.
         examples: What it was traced with, in the order of the arguments; empty where the file does not say.
         weights: Tensors that were read into memory of this process alone; empty where they are views of the file.
+        owner: The module whose tensors a call may change; `None` for machine code.
+        reload: Gives what is called, read again; for machine code.
     """
 
     module: Any
@@ -37,6 +39,8 @@ class OpenedFile:
     signature: Signature | None = None
     examples: tuple[Port, ...] = ()
     weights: tuple[Any, ...] = ()
+    owner: Any = None
+    reload: Callable[[], Any] | None = None
 
     def named(self, inputs: InputBinding, outputs: OutputBinding) -> Signature | None:
         """The file's signature, with the tensors called as they are bound."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -11,6 +11,7 @@ from alipes.signature import ANY, Port, Signature
 from alipes.worker.frameworks.opened import Opening
 from alipes.worker.frameworks.pytorch.binding import InputBinding
 from alipes.worker.frameworks.pytorch.module import TORCH_TYPES, v2_datatype
+from alipes.worker.frameworks.pytorch.nesting import RESULT, leaves
 
 __all__ = ["probe"]
 
@@ -70,15 +71,21 @@ def _results(
     arguments, named = binding.arguments(values)
     with torch.no_grad():
         found = call(*arguments, **named)
-    if isinstance(found, dict):
-        pairs = list(found.items())
-    else:
-        results = found if isinstance(found, (list, tuple)) else [found]
-        pairs = [(f"OUTPUT__{at}", one) for at, one in enumerate(results)]
+    pairs = _named(found)
     wrong = next((one for _, one in pairs if not isinstance(one, torch.Tensor)), None)
     if wrong is not None:
         raise TypeError(f"a result is a {type(wrong).__name__}, expected a tensor")
     return {str(name): (v2_datatype(one.dtype), tuple(one.shape)) for name, one in pairs}
+
+
+def _named(found: Any) -> list[tuple[str, Any]]:
+    """What each result is called: its key in a flat dictionary, Triton's path where results nest, else its number."""
+    by_path = list(leaves(found))
+    if any(path.count("[") > 1 for path, _ in by_path):
+        return [(f"{RESULT}{path}", one) for path, one in by_path]
+    if isinstance(found, Mapping):
+        return [(path[1:-1], one) for path, one in by_path]
+    return [(f"OUTPUT__{at}", one) for at, (_, one) in enumerate(by_path)]
 
 
 def _zeros(port: Port, turn: int) -> torch.Tensor:

@@ -53,6 +53,7 @@ def open_script(opening: Opening) -> OpenedFile:
         arguments,
         _results(schema.returns[0].type),
         weights=(*script.parameters(), *script.buffers()),
+        owner=script,
         examples=tuple(Port(name, *one) for name, one in zip(arguments.names, examples, strict=True)) if known else (),
     )
 
@@ -64,15 +65,22 @@ def _arguments(schema: Any) -> Arguments:
     return Arguments(
         names=tuple(types),
         required=needed.index(False) if False in needed else len(needed),
+        texts=tuple(kind in ("List[str]", "Optional[List[str]]") for kind in types.values()),
         dictionary=list(types.values()) == ["Dict[str, Tensor]"],
     )
 
 
 def _results(kind: Any) -> Results:
+    return Results(_count(kind))
+
+
+def _count(kind: Any) -> int | None:
+    """How many results a type stands for; `None` where that is seen when the script runs."""
     if kind.kind() == "TupleType":
-        return Results(len(kind.elements()))
-    several = kind.kind() == "DictType" or str(kind) == "List[Tensor]"
-    return Results(None if several else 1)
+        counts = [_count(one) for one in kind.elements()]
+        return None if None in counts else sum(count for count in counts if count is not None)
+    several = kind.kind() == "DictType" or (kind.kind() == "ListType" and str(kind) != "List[str]")
+    return None if several else 1
 
 
 def traced_inputs(file: Path) -> list[tuple[str, tuple[int, ...]]]:
