@@ -370,13 +370,16 @@ class LoadTestRequests:
         parameters: dict[str, bool | int | float | str] | None = None,
         stream: bool = False,
         decoupled: bool = False,
+        in_sequence: bool = False,
     ) -> None:
-        """Adds an inference; the arguments are those of `ClientLink.infer`, and two more.
+        """Adds an inference; the arguments are those of `ClientLink.infer`, and three more.
 
         With `stream` it goes over a stream of gRPC (`ModelStreamInfer`), of which each caller has one; with `decoupled`
-        it is over with the response that says so there, otherwise with the first response.
+        it is over with the response that says so there, otherwise with the first response. With `in_sequence` it is
+        for a chain, and gets the id of its sequence when it is sent: `parameters` have none.
 
         Raises:
+            TransportError: If `in_sequence` is for a request without parameters.
             ValueError: If an argument does not fit, or a stream is asked for over HTTP.
         """
     def call(self, path: str, body: bytes | None = None) -> None:
@@ -384,13 +387,20 @@ class LoadTestRequests:
     def post(self, path: str, content_type: str, body: bytes) -> None:
         """Adds a post of any kind, over HTTP."""
     def chain(self) -> None:
-        """Ties the requests since the last chain together: one caller sends them one after the other.
+        """Ties the requests since the last chain together: one caller sends them one after the other, as a sequence.
 
-        While it does, no other caller sends the same chain, so requests of a sequence may have their correlation ids
-        when they are added. Either all requests belong to chains, or none does.
+        Chains are sent in turn, each time under the next id. Either all requests belong to chains, or none does.
 
         Raises:
             ValueError: If no request was added since the last chain.
+        """
+    def number(self, first: int, end: int | None = None, most: int | None = None) -> None:
+        """Says which ids sequences get, one after the other: from `first` to before `end`, and then from `first` again.
+
+        At most `most` sequences are under way; without it as many as there may be requests.
+
+        Raises:
+            ValueError: If there are no such ids.
         """
     def __len__(self) -> int: ...
 

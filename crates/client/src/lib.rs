@@ -20,6 +20,7 @@ pub mod pool;
 pub mod runtime;
 #[cfg(test)]
 mod scripted;
+mod sequence;
 pub mod socket;
 pub mod target;
 pub mod waiting;

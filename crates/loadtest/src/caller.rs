@@ -11,7 +11,6 @@ use crate::chains::Chain;
 use crate::limit::Limit;
 use crate::line::Line;
 use crate::log::Entry;
-use crate::plan::Prepared;
 use crate::queue::{Due, Queue};
 use crate::record::{Record, Times};
 use crate::thread::Thread;
@@ -40,7 +39,7 @@ impl Caller {
     /// Sends the next request when the last one was answered.
     pub async fn closed(mut self) {
         while let Some((source, nth)) = self.thread.next() {
-            if self.thread.chains[source].is_some() {
+            if self.thread.common.chains[source].is_some() {
                 if !self.send_chain(source).await {
                     break;
                 }
@@ -49,7 +48,7 @@ impl Caller {
                     break;
                 }
                 let request = self.thread.request(source, nth);
-                self.ask_now(source, request).await;
+                self.ask_now(source, request, None).await;
             }
         }
     }
@@ -58,37 +57,33 @@ impl Caller {
     pub async fn once(mut self, source: usize, nth: u64, responses: u64, wave: Rc<Wave>) {
         self.answers.await_for(responses, wave);
         let request = self.thread.request(source, nth);
-        self.ask_now(source, request).await;
+        self.ask_now(source, request, None).await;
         self.answers.end();
     }
 
-    /// Sends one chain; one that is under way when the load is stopped is cut short.
+    /// Sends one sequence; one that is under way when the load is stopped is cut short.
     ///
     /// # Returns
     /// Whether there was one to be sent.
     async fn send_chain(&mut self, source: usize) -> bool {
         let thread = self.thread.clone();
-        let Some(chains) = &thread.chains[source] else { return false };
-        let mut chain = chains.take();
-        let is_wanted = thread.claim(chain.len() as u64);
-        if is_wanted {
-            while let Some(request) = chain.next() {
-                self.ask_now(source, request).await;
-                if thread.is_stopping() {
-                    chain.shorten();
-                }
+        let Some(chains) = &thread.common.chains[source] else { return false };
+        let Some(mut chain) = chains.take_if(|requests| thread.claim(requests as u64)) else { return false };
+        while let Some(request) = chain.next() {
+            self.ask_now(source, request, Some(chain.id())).await;
+            if thread.is_stopping() {
+                chain.shorten();
             }
         }
-        chains.give(chain);
-        is_wanted
+        true
     }
 
-    /// Sends what is due. Where the source has chains, it is the next request of this caller's chain that is.
+    /// Sends what is due. Where the source has sequences, it is the next request of this caller's sequence.
     pub async fn open(mut self, source: usize, queue: Rc<Queue>) {
         let (own, thread) = (Rc::new(Notify::new()), self.thread.clone());
-        let Some(chains) = &thread.chains[source] else {
+        let Some(chains) = &thread.common.chains[source] else {
             while let Some(due) = queue.take(&own).await {
-                self.ask(source, due).await;
+                self.ask(source, due, None).await;
             }
             return;
         };
@@ -96,28 +91,36 @@ impl Caller {
         while let Some(due) = queue.take(&own).await {
             let chain = under_way.get_or_insert_with(|| chains.take());
             if let Some(request) = chain.next() {
-                self.ask(source, Due { request, ..due }).await;
+                self.ask(source, Due { request, ..due }, Some(chain.id())).await;
             }
-            if let Some(over) = under_way.take_if(|chain| chain.is_over()) {
-                chains.give(over);
+            if under_way.as_ref().is_some_and(Chain::is_over) {
+                under_way = None;
             }
         }
         if let Some(mut chain) = under_way {
             chain.shorten();
             if let Some(request) = chain.next() {
-                self.ask_now(source, request).await;
+                self.ask_now(source, request, Some(chain.id())).await;
             }
         }
     }
 
-    async fn ask_now(&mut self, source: usize, request: usize) {
+    async fn ask_now(&mut self, source: usize, request: usize, id: Option<u64>) {
         let due = alipes_clock::now();
-        self.ask(source, Due { request, due, dispatched: due }).await;
+        self.ask(source, Due { request, due, dispatched: due }, id).await;
     }
 
-    async fn ask(&mut self, source: usize, due: Due) {
+    /// Sends a request, one of a sequence under its id.
+    async fn ask(&mut self, source: usize, due: Due, id: Option<u64>) {
         let thread = self.thread.clone();
-        let request = &thread.common.plan.sources[source].requests[due.request];
+        let request = match thread.prepared(source, due.request, id) {
+            Ok(request) => request,
+            Err(error) => {
+                let now = alipes_clock::now();
+                self.note(source, due, now, now, Err(error));
+                return;
+            }
+        };
         let line = &mut self.lines[source - self.first];
         match line.open().await {
             Ok(false) => {}
@@ -131,7 +134,7 @@ impl Caller {
         }
         let begun = alipes_clock::now();
         self.answers.clear();
-        let outcome = self.limit.within(begun, line.ask(request, &mut self.answers)).await;
+        let outcome = self.limit.within(begun, line.ask(&request, &mut self.answers)).await;
         let end = alipes_clock::now();
         let outcome = outcome.unwrap_or_else(|| {
             line.cut();
@@ -143,7 +146,7 @@ impl Caller {
     /// Writes down what became of a request.
     fn note(&self, source: usize, due: Due, begun: Instant, mut end: Instant, outcome: Result<Received, ClientError>) {
         let thread = &self.thread;
-        let is_stream = matches!(thread.common.plan.sources[source].requests[due.request], Prepared::Stream { .. });
+        let is_stream = thread.common.plan.sources[source].requests[due.request].is_stream();
         let record = &mut thread.measured.records.lock()[source];
         let failed = outcome.is_err();
         match outcome {

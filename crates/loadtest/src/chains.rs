@@ -1,47 +1,146 @@
-//! Requests that one caller sends one after the other.
+//! Sequences: prepared requests that one caller sends one after the other, each time under an id of its own.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The chains of one source that a thread sends, and which of them no caller has.
-#[derive(Debug)]
-pub struct Chains {
-    free: RefCell<VecDeque<Range<usize>>>,
+use alipes_client::{ClientError, Kind, Outgoing, Target};
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use crate::plan::{Prepared, Sequences};
+
+/// A request of a sequence. The id of its sequence is written into it when it is sent.
+#[derive(Clone, Debug)]
+pub struct Unnumbered {
+    outgoing: Outgoing,
+    /// On a stream: whether the model is decoupled.
+    stream: Option<bool>,
 }
 
-/// A chain that a caller sends. It is free again when it is given back.
+impl Unnumbered {
+    /// A request that has parameters, but no id of a sequence; with `stream`, one on a stream to a model that is
+    /// decoupled or not.
+    ///
+    /// # Errors
+    /// A request without parameters, or headers of the target that cannot be sent.
+    pub fn new(target: &Target, outgoing: Outgoing, stream: Option<bool>) -> Result<Unnumbered, ClientError> {
+        let request = Unnumbered { outgoing, stream };
+        request.numbered(target, 0)?;
+        Ok(request)
+    }
+
+    /// The request with the id of its sequence, as a client would send it.
+    ///
+    /// # Errors
+    /// Those of [`Unnumbered::new`].
+    pub fn numbered(&self, target: &Target, id: u64) -> Result<Prepared, ClientError> {
+        let needs = || ClientError::new(Kind::Connect, "a request of a sequence needs parameters".to_owned());
+        let outgoing = self.outgoing.of_sequence(target.wire, id).ok_or_else(needs)?;
+        match self.stream {
+            Some(decoupled) => Prepared::stream(target, &outgoing, decoupled),
+            None => Prepared::new(target, &outgoing),
+        }
+    }
+
+    /// Whether it goes over a stream.
+    pub fn is_stream(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Bytes of its body.
+    pub fn size(&self) -> usize {
+        self.outgoing.pieces.iter().map(Bytes::len).sum()
+    }
+}
+
+/// The ids of sequences, used in turn: behind the last one comes the first one again. Loads that follow each other may
+/// share them.
+#[derive(Debug)]
+pub struct Ids {
+    range: Range<u64>,
+    state: Mutex<IdState>,
+}
+
+#[derive(Debug)]
+struct IdState {
+    next: u64,
+    in_use: HashSet<u64>,
+}
+
+impl Ids {
+    /// Ids of this range, none of them in use.
+    pub fn new(range: Range<u64>) -> Ids {
+        Ids { state: Mutex::new(IdState { next: range.start, in_use: HashSet::new() }), range }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        usize::try_from(self.range.end.saturating_sub(self.range.start)).unwrap_or(usize::MAX)
+    }
+
+    /// The next one that is not in use. There are at least as many as sequences under way, which the engine checks.
+    fn take(&self) -> u64 {
+        let mut state = self.state.lock();
+        loop {
+            let id = state.next;
+            state.next = if id + 1 == self.range.end { self.range.start } else { id + 1 };
+            if state.in_use.insert(id) {
+                return id;
+            }
+        }
+    }
+}
+
+/// The chains of a source, for all threads of a load.
+#[derive(Debug)]
+pub struct Chains {
+    all: Vec<Range<usize>>,
+    begun: AtomicUsize,
+    ids: Arc<Ids>,
+}
+
+/// A chain that a caller sends as a sequence. Its id is free again when it is dropped.
 #[derive(Debug)]
 pub struct Chain {
+    id: u64,
+    ids: Arc<Ids>,
     whole: Range<usize>,
     next: usize,
 }
 
 impl Chains {
-    /// These chains, all of them free.
-    pub fn new(all: impl Iterator<Item = Range<usize>>) -> Chains {
-        Chains { free: RefCell::new(all.collect()) }
+    /// The chains of these sequences, none of them under way.
+    pub fn new(sequences: &Sequences) -> Chains {
+        Chains { all: sequences.chains.clone(), begun: AtomicUsize::new(0), ids: sequences.ids.clone() }
     }
 
-    /// The chain that has been free for longest.
-    ///
-    /// # Panics
-    /// If none is free: a load has at least as many chains as callers.
+    /// The next chain, under the next id.
     pub fn take(&self) -> Chain {
-        let whole = self.free.borrow_mut().pop_front().expect("there are as many chains as callers");
-        Chain { next: whole.start, whole }
+        self.take_if(|_| true).expect("it is wanted")
     }
 
-    /// Takes a chain back.
-    pub fn give(&self, chain: Chain) {
-        self.free.borrow_mut().push_back(chain.whole);
+    /// The same, if so many requests are wanted; an id is used for those alone that are sent.
+    pub fn take_if(&self, is_wanted: impl FnOnce(usize) -> bool) -> Option<Chain> {
+        let whole = self.all[self.begun.fetch_add(1, Ordering::Relaxed) % self.all.len()].clone();
+        is_wanted(whole.len()).then(|| {
+            let ids = self.ids.clone();
+            Chain { id: ids.take(), ids, next: whole.start, whole }
+        })
+    }
+}
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        self.ids.state.lock().in_use.remove(&self.id);
     }
 }
 
 impl Chain {
-    /// How many requests it has.
-    pub fn len(&self) -> usize {
-        self.whole.len()
+    /// The id of the sequence.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// Whether all its requests were sent.
@@ -69,21 +168,37 @@ impl Iterator for Chain {
 mod tests {
     use super::*;
 
+    fn of(chains: &[Range<usize>], ids: Range<u64>) -> Chains {
+        Chains::new(&Sequences { chains: chains.to_vec(), ids: Arc::new(Ids::new(ids)), most: None })
+    }
+
     #[test]
-    fn a_chain_comes_again_once_it_is_over_and_behind_the_others() {
-        let chains = Chains::new([0..2, 2..3].into_iter());
+    fn each_sequence_is_the_next_chain_from_its_beginning_under_the_next_id() {
+        let chains = of(&[0..2, 2..3], 5..u64::MAX);
+        for (id, requests) in [(5, vec![0, 1]), (6, vec![2]), (7, vec![0, 1]), (8, vec![2])] {
+            let chain = chains.take();
+            assert_eq!(chain.id(), id);
+            assert_eq!(chain.collect::<Vec<_>>(), requests);
+        }
+    }
+
+    #[test]
+    fn an_id_comes_again_behind_the_last_one_and_never_while_it_is_in_use() {
+        let only = 0..1;
+        let chains = of(&[only], 1..4);
         let first = chains.take();
-        let second = chains.take();
-        chains.give(second);
-        chains.give(first);
-        assert_eq!(chains.take().collect::<Vec<_>>(), [2]);
-        assert_eq!(chains.take().collect::<Vec<_>>(), [0, 1]);
+        for id in [2, 3, 2, 3] {
+            assert_eq!(chains.take().id(), id);
+        }
+        drop(first);
+        assert_eq!(chains.take().id(), 1);
     }
 
     #[test]
     fn a_chain_that_is_cut_short_keeps_its_last_request() {
-        let mut chain = Chains::new(std::iter::once(3..9)).take();
-        assert_eq!((chain.len(), chain.next()), (6, Some(3)));
+        let only = 3..9;
+        let mut chain = of(&[only], 1..2).take();
+        assert_eq!(chain.next(), Some(3));
         chain.shorten();
         assert_eq!((chain.next(), chain.is_over()), (Some(8), true));
         chain.shorten();

@@ -1,5 +1,6 @@
 //! A load that runs.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -8,9 +9,10 @@ use std::time::Duration;
 use alipes_client::{ClientError, Kind, Wire};
 use tokio::sync::watch;
 
+use crate::chains::Chains;
 use crate::log::Calendar;
 use crate::mix::Mix;
-use crate::plan::{Loop, Plan, Prepared, Source};
+use crate::plan::{Loop, Plan, Prepared, Sequences, Source};
 use crate::record::Record;
 use crate::thread::{Common, Measured, Part, empty};
 use crate::worker;
@@ -37,10 +39,11 @@ impl Engine {
     pub fn start(plan: Plan) -> Result<Engine, ClientError> {
         check(&plan)?;
         let mix = Mix::new(&plan.sources.iter().map(|source| source.weight).collect::<Vec<_>>())?;
-        let chains = plan.sources.iter().map(|source| source.chains.len()).filter(|count| *count > 0);
-        let of = plan.senders().min(chains.min().unwrap_or(usize::MAX));
+        let sequences = plan.sources.iter().filter_map(|source| source.sequences.as_ref());
+        let of = plan.senders().min(sequences.map(Sequences::most).min().unwrap_or(usize::MAX));
         let (sources, keep) = (plan.sources.len(), plan.keep);
         let common = Arc::new(Common {
+            chains: plan.sources.iter().map(|source| source.sequences.as_ref().map(Chains::new)).collect(),
             plan,
             mix,
             calendar: Calendar::now(),
@@ -124,6 +127,7 @@ fn check_source(source: &Source, pace: &Loop) -> Result<(), ClientError> {
     let fits = |request: &Prepared| match request {
         Prepared::Http(_) => source.target.wire == Wire::Http,
         Prepared::Grpc { .. } | Prepared::Stream { .. } => source.target.wire == Wire::Grpc,
+        Prepared::OfSequence(_) => source.sequences.is_some(),
     };
     if source.requests.is_empty() {
         return Err(wrong("a load needs a request"));
@@ -131,17 +135,23 @@ fn check_source(source: &Source, pace: &Loop) -> Result<(), ClientError> {
     if !source.requests.iter().all(fits) {
         return Err(wrong("a request of the load is for another protocol than its target"));
     }
-    if source.chains.iter().any(|chain| chain.is_empty() || chain.end > source.requests.len()) {
+    source.sequences.as_ref().map_or(Ok(()), |sequences| check_sequences(sequences, &source.requests, pace))
+}
+
+fn check_sequences(sequences: &Sequences, requests: &[Prepared], pace: &Loop) -> Result<(), ClientError> {
+    let is_wrong = |chain: &Range<usize>| chain.is_empty() || chain.end > requests.len();
+    if sequences.chains.is_empty() || sequences.chains.iter().any(is_wrong) {
         return Err(wrong("a chain has no requests"));
     }
-    match pace {
-        Loop::Closed { callers } if (1..callers.get()).contains(&source.chains.len()) => {
-            let have = source.chains.len();
-            Err(wrong(format!(
-                "{callers} callers need as many chains, since no two may send the same at a time: there are {have}"
-            )))
+    if !requests.iter().all(|request| matches!(request, Prepared::OfSequence(_))) {
+        return Err(wrong("a request of a sequence has no place for its id"));
+    }
+    match (pace, sequences.most()) {
+        (_, 0) => Err(wrong("sequences need an id")),
+        (Loop::Closed { callers }, most) if callers.get() > most => {
+            Err(wrong(format!("{callers} callers need as many sequences under way: there may be {most}")))
         }
-        Loop::Waves(_) if !source.chains.is_empty() => Err(wrong("requests of chains are not sent in waves")),
+        (Loop::Waves(_), _) => Err(wrong("requests of sequences are not sent in waves")),
         _ => Ok(()),
     }
 }

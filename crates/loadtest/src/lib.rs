@@ -30,8 +30,9 @@ mod timer;
 mod waves;
 mod worker;
 
+pub use chains::{Ids, Unnumbered};
 pub use engine::Engine;
 pub use log::Log;
-pub use plan::{Loop, Plan, Prepared, Source, Waves};
+pub use plan::{Loop, Plan, Prepared, Sequences, Source, Waves};
 pub use record::{Keep, Record};
 pub use samples::Sample;

@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use alipes_client::grpc::{local_stream, unary};
@@ -10,6 +11,7 @@ use alipes_client::{ClientError, Kind, Outgoing, Target, Verb, Wire};
 use bytes::{Bytes, BytesMut};
 
 use crate::arrivals::Schedule;
+use crate::chains::{Ids, Unnumbered};
 use crate::compress::compressed;
 use crate::record::Keep;
 
@@ -42,9 +44,20 @@ pub enum Prepared {
         /// Whether the model may answer with any number of responses, of which the last one says so.
         decoupled: bool,
     },
+    /// One of those, without the id of its sequence.
+    OfSequence(Box<Unnumbered>),
 }
 
 impl Prepared {
+    /// Whether it goes over a stream.
+    pub fn is_stream(&self) -> bool {
+        match self {
+            Prepared::Stream { .. } => true,
+            Prepared::OfSequence(request) => request.is_stream(),
+            Prepared::Http(_) | Prepared::Grpc { .. } => false,
+        }
+    }
+
     /// A request of the client's own as it travels.
     ///
     /// # Errors
@@ -133,11 +146,31 @@ pub struct Source {
     pub target: Target,
     /// Sent in turn.
     pub requests: Vec<Prepared>,
-    /// Requests that one caller sends one after the other, such as those of a sequence; no caller sends a chain that
-    /// another has not ended. Without chains each request is on its own.
-    pub chains: Vec<Range<usize>>,
-    /// Its share beside that of other sources: of the chains in a closed loop where it has any, else of the requests.
+    /// Which requests are those of sequences; without sequences each request is on its own.
+    pub sequences: Option<Sequences>,
+    /// Its share beside that of other sources: of the sequences in a closed loop where it has any, else of the
+    /// requests.
     pub weight: f64,
+}
+
+/// Requests that one caller sends one after the other. A sequence is a chain from its beginning to its end, under an id
+/// of its own; chains are sent in turn.
+#[derive(Clone, Debug)]
+pub struct Sequences {
+    /// The requests of each.
+    pub chains: Vec<Range<usize>>,
+    /// Ids, used in turn.
+    pub ids: Arc<Ids>,
+    /// Most sequences under way; as many as there may be requests where it is left open.
+    pub most: Option<NonZeroUsize>,
+}
+
+impl Sequences {
+    /// Most sequences that may be under way at a time.
+    pub fn most(&self) -> usize {
+        let ids = self.ids.count();
+        self.most.map_or(ids, |most| ids.min(most.get()))
+    }
 }
 
 impl Source {
@@ -145,6 +178,9 @@ impl Source {
     pub fn is_small(&self) -> bool {
         let is_small = |request: &Prepared| match request {
             Prepared::Grpc { message, .. } => message.len() <= SMALL_BYTES,
+            Prepared::OfSequence(request) => {
+                self.target.wire == Wire::Grpc && !request.is_stream() && request.size() <= SMALL_BYTES
+            }
             Prepared::Http(_) | Prepared::Stream { .. } => false,
         };
         self.requests.iter().all(is_small)
@@ -162,7 +198,7 @@ pub struct Plan {
     pub threads: NonZeroUsize,
     /// gRPC: most calls that share a connection.
     pub calls_per_connection: NonZeroUsize,
-    /// How many requests are sent in all; without end where there is no number. Chains that have begun are ended.
+    /// How many requests are sent in all; without end where there is no number. Sequences that have begun are ended.
     pub count: Option<u64>,
     /// Longest wait for an answer, after which the request has failed.
     pub limit: Option<Duration>,

@@ -1,16 +1,17 @@
 //! What a thread of a load has, and what its callers ask of it.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use alipes_client::Target;
+use alipes_client::{ClientError, Target};
 use parking_lot::Mutex;
 
 use crate::chains::Chains;
 use crate::log::Calendar;
 use crate::mix::Mix;
-use crate::plan::{Plan, Source};
+use crate::plan::{Plan, Prepared};
 use crate::queue::{Order, Queue};
 use crate::record::{Keep, Record};
 
@@ -20,13 +21,15 @@ pub struct Common {
     pub plan: Plan,
     /// The order of the plan's sources.
     pub mix: Mix,
+    /// The sequences of each source that has any.
+    pub chains: Vec<Option<Chains>>,
     /// What time it is.
     pub calendar: Calendar,
     /// Nothing more is to be sent.
     pub stopping: AtomicBool,
-    /// Requests, or chains, that were begun.
+    /// Requests, or sequences, that were begun.
     pub begun: AtomicU64,
-    /// Requests of the plan's count that somebody sends; counted only where there are chains.
+    /// Requests of the plan's count that somebody sends; counted only where there are sequences.
     pub claimed: AtomicU64,
 }
 
@@ -72,8 +75,6 @@ pub struct Thread {
     pub common: Arc<Common>,
     /// What was measured.
     pub measured: Arc<Measured>,
-    /// For each source that has chains, those that this thread sends.
-    pub chains: Vec<Option<Chains>>,
     /// Which of them it is.
     pub part: Part,
     /// The server of each source.
@@ -86,24 +87,19 @@ impl Thread {
     /// A thread's part of a load.
     pub fn new(common: &Arc<Common>, measured: &Arc<Measured>, part: Part) -> Thread {
         let sources = &common.plan.sources;
-        let own_chains = |source: &Source| {
-            let own = source.chains.iter().skip(part.number).step_by(part.of).cloned();
-            (!source.chains.is_empty()).then(|| Chains::new(own))
-        };
         Thread {
             common: common.clone(),
             measured: measured.clone(),
             part,
             targets: sources.iter().map(|source| Arc::new(Target { timed: true, ..source.target.clone() })).collect(),
-            chains: sources.iter().map(own_chains).collect(),
-            counts_requests: common.plan.count.is_some() && sources.iter().any(|source| !source.chains.is_empty()),
+            counts_requests: common.plan.count.is_some() && common.chains.iter().any(Option::is_some),
         }
     }
 
     /// A queue for each source.
     pub fn queues(&self) -> Vec<Rc<Queue>> {
         let order = |chains: &Option<Chains>| if chains.is_some() { Order::InTurn } else { Order::LastFirst };
-        self.chains.iter().map(|chains| Rc::new(Queue::new(order(chains)))).collect()
+        self.common.chains.iter().map(|chains| Rc::new(Queue::new(order(chains)))).collect()
     }
 
     /// The source of the next request, and how many of the source's come before it; `None` where nothing is to be sent.
@@ -116,7 +112,7 @@ impl Thread {
         is_wanted.then(|| self.common.mix.at(number))
     }
 
-    /// Whether so many requests more are to be sent: where there are chains, [`Thread::next`] does not count them.
+    /// Whether so many requests more are to be sent: where there are sequences, [`Thread::next`] does not count them.
     pub fn claim(&self, requests: u64) -> bool {
         if !self.counts_requests {
             return true;
@@ -128,6 +124,17 @@ impl Thread {
     /// Whether nothing more is to be sent.
     pub fn is_stopping(&self) -> bool {
         self.common.stopping.load(Ordering::Relaxed)
+    }
+
+    /// A request of a source, one of a sequence with its id.
+    ///
+    /// # Errors
+    /// What cannot be sent.
+    pub fn prepared(&self, source: usize, request: usize, id: Option<u64>) -> Result<Cow<'_, Prepared>, ClientError> {
+        match (&self.common.plan.sources[source].requests[request], id) {
+            (Prepared::OfSequence(request), Some(id)) => request.numbered(&self.targets[source], id).map(Cow::Owned),
+            (request, _) => Ok(Cow::Borrowed(request)),
+        }
     }
 
     /// Which request of a source is sent behind so many others.

@@ -139,8 +139,8 @@ struct Sending<'a> {
 impl<'a> Dispatcher<'a> {
     fn new(thread: &'a Rc<Thread>, in_flight: usize, queues: &'a [Rc<Queue>]) -> Dispatcher<'a> {
         let of_source = |(source, queue): (usize, &'a Rc<Queue>)| {
-            let chains = thread.common.plan.sources[source].chains.len();
-            let all = if chains == 0 { in_flight } else { in_flight.min(chains) };
+            let sequences = thread.common.plan.sources[source].sequences.as_ref();
+            let all = sequences.map_or(in_flight, |sequences| in_flight.min(sequences.most()));
             let most = thread.part.share(all).max(1);
             Sending { source, queue, lines: Lines::new(thread, source), callers: 0, most }
         };
@@ -166,8 +166,8 @@ impl<'a> Dispatcher<'a> {
             Put::Claimed => {}
             Put::Dropped => self.thread.measured.records.lock()[source].dropped += 1,
             Put::Waits => {
-                // Chains that are begun go on in turn, so all that may be are.
-                let further = if self.thread.chains[source].is_some() { sending.most } else { 1 };
+                // Sequences that are begun go on in turn, so all that may be are.
+                let further = if self.thread.common.chains[source].is_some() { sending.most } else { 1 };
                 for _ in 0..further.min(sending.most - sending.callers) {
                     sending.callers += 1;
                     let line = sending.lines.next();

@@ -28,14 +28,14 @@ _MAX_REQUESTS: Final = 1 << 20
 class Sequences:
     """Sequences of inference requests for a model. One caller sends those of a sequence in their order.
 
-    The first request of each begins the sequence and the last one ends it. A correlation id is used again once its
-    sequence has ended, so at most `number` sequences are under way.
+    The first request of each begins the sequence and the last one ends it. Each sequence takes the next correlation id.
 
     Attributes:
         requests: What is sent, in turn.
         length: Requests of a sequence.
-        number: Sequences with a correlation id of their own; a closed loop needs as many as it has callers.
-        first_id: The lowest correlation id.
+        number: Sequences that are prepared, and sent in turn; most that are under way, so a closed loop needs as many
+            as it has callers.
+        first_id: The first correlation id.
     """
 
     requests: Steps
@@ -79,11 +79,14 @@ class Sequences:
         """
         calls = cycle(self.requests.calls(client))
         how = self.requests.how(client)
-        for correlation_id in range(self.first_id, self.first_id + self.number):
+        for _ in range(self.number):
             for (inputs, outputs), place in zip(islice(calls, self.length), self._places(), strict=True):
-                parameters = {**self.requests.parameters, "sequence_id": correlation_id, **place}
-                requests.infer(self.requests.model, self.requests.version, inputs, outputs, "", parameters, **how)
+                parameters = {**self.requests.parameters, **place}
+                requests.infer(
+                    self.requests.model, self.requests.version, inputs, outputs, "", parameters, in_sequence=True, **how
+                )
             requests.chain()
+        requests.number(self.first_id, most=self.number)
 
     def _places(self) -> Iterator[dict[str, bool]]:
         for step in range(self.length):

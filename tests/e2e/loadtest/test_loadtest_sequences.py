@@ -72,7 +72,7 @@ def test_requests_of_sequences_come_in_order(server: ServerProcess, wire: str, s
 
 
 def test_callers_need_sequences_of_their_own(server: ServerProcess) -> None:
-    with pytest.raises(TransportError, match="8 callers need as many chains"):
+    with pytest.raises(TransportError, match="8 callers need as many sequences under way: there may be 4"):
         run(sequences(4), Closed(8), address=f"http://{server.http}")
 
 

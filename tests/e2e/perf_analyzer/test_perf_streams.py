@@ -50,6 +50,40 @@ sequence_batching {
   ]
 }
 """
+# Answers with the steps of its sequence so far; fails where a sequence does not begin with its first step, or
+# its id had been seen before.
+STEPS = """
+class TritonPythonModel:
+    def initialize(self, args):
+        self.open, self.seen = {}, set()
+
+    def execute(self, requests):
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        start, end, identity, step = (
+            int(given(request, name).flat[0]) for name in ("START", "END", "ID", "X")
+        )
+        if start:
+            if identity in self.seen:
+                raise RuntimeError(f"sequence {identity} begins again")
+            self.seen.add(identity)
+        steps = self.open.setdefault(identity, [])
+        steps.append(step)
+        if steps != [1, 2, 3][: len(steps)] or end != (step == 3):
+            raise RuntimeError(f"sequence {identity} has {steps}, and ends: {end}")
+        if end:
+            del self.open[identity]
+        return answer(Y=np.array([[len(steps)]], np.int32))
+"""
+IDS = """
+max_batch_size: 4
+sequence_batching { oldest { max_candidate_sequences: 4 } control_input [
+    { name: "START" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] },
+    { name: "END" control [ { kind: CONTROL_SEQUENCE_END int32_false_true: [ 0, 1 ] } ] },
+    { name: "ID" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } ]}
+] }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +92,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ite
     add_perf_models(repository)
     add_python_model(repository, "tells", REPORTS, signature="X: INT32[3] -> Y: INT32[1]", config=DECOUPLED)
     add_python_model(repository, "ordered", ORDERED, signature="X: INT32[1] -> Y: INT32[1]", config=SEQUENCES)
+    for name in ("flat", "nested", "streaming", "rate", "wrong"):
+        add_python_model(
+            repository,
+            f"steps_{name}",
+            STEPS,
+            signature="X: INT32[1] -> Y: INT32[1]",
+            config=f"max_batch_size: 4\n{IDS}",
+        )
     yield serve_module(repository)
 
 
@@ -110,6 +152,37 @@ def test_streams_of_a_document_are_sequences(server: ServerProcess, tmp_path: Pa
     done = measure(server, "ordered", "--input-data", "data.json", "--concurrency-range", "2", folder=tmp_path)
     assert (done.code, done.err) == (0, "")
     assert " Successfully read data for 2 stream/streams.\n" in done.out
+
+
+ONE_STREAM = {"data": [{"X": [1]}, {"X": [2]}, {"X": [3]}], "validation_data": [{"Y": [1]}, {"Y": [2]}, {"Y": [3]}]}
+NESTED = {name: [steps] for name, steps in ONE_STREAM.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "wire", "words"),
+    [
+        ("flat", ONE_STREAM, "http", ("--concurrency-range", "1:2", "-r", "3")),
+        ("nested", NESTED, "grpc", ("--concurrency-range", "1")),
+        ("streaming", NESTED, "grpc", ("--streaming", "--concurrency-range", "1")),
+        ("rate", NESTED, "http", ("--request-rate-range", "100", "--num-of-sequences", "1")),
+    ],
+)
+def test_a_sequence_is_its_stream_under_the_next_id(
+    server: ServerProcess, tmp_path: Path, name: str, document: Any, wire: str, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "data.json").write_text(json.dumps(document))
+    done = measure(server, f"steps_{name}", "--input-data", "data.json", *words, wire=wire, folder=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert figure(done, "Sequence count") > 0
+
+
+def test_answers_of_sequences_are_compared(server: ServerProcess, tmp_path: Path) -> None:
+    wrong = {**ONE_STREAM, "validation_data": [{"Y": [1]}, {"Y": [2]}, {"Y": [7]}]}
+    (tmp_path / "data.json").write_text(json.dumps(wrong))
+    words = ("--input-data", "data.json", "--concurrency-range", "2", "--sequence-id-range", "1:1000000")
+    done = measure(server, "steps_wrong", *words, folder=tmp_path)
+    assert done.code == 99
+    assert "Output doesn't match expected output" in done.err
 
 
 def test_too_few_correlation_ids_are_refused(server: ServerProcess) -> None:

@@ -72,6 +72,10 @@ def test_a_periodic_run_is_read() -> None:
     assert read(f"-m a {words}").load == Load("periodic", 1, 9, 2, is_range=True, streaming=True, period=3)
 
 
+def test_a_count_of_no_requests_measures_in_windows() -> None:
+    assert read("-m x --request-count 0 --concurrency-range 1:4").measuring == Measuring()
+
+
 def test_trace_settings_have_the_servers_names() -> None:
     words = "--trace-file t.json --trace-level TIMESTAMPS --trace-level TENSORS --trace-rate 7 --trace-count -1"
     assert read(f"-m a {words} --log-frequency 2").trace == {

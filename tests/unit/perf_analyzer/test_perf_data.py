@@ -95,6 +95,46 @@ def test_an_open_size_comes_from_the_document_or_the_option(tmp_path: Path) -> N
     assert read(tmp_path, without, {"v": (3,)}).streams[0][0]["v"].tolist() == [1, 2, 3]
 
 
+def test_a_shape_stands_beside_base64(tmp_path: Path) -> None:
+    encoded = base64.b64encode(struct.pack("<3q", 1, 2, 3)).decode()
+    step = {"x": [1, 2], "v": {"b64": encoded, "shape": [3]}}
+    assert read(tmp_path, {"data": [step]}).streams[0][0]["v"].tolist() == [1, 2, 3]
+    step["x"] = {"b64": base64.b64encode(bytes(12)).decode(), "shape": [3]}
+    with pytest.raises(Failed, match="is incompatible with the model's input shape"):
+        read(tmp_path, {"data": [step]})
+
+
+def read_all(tmp_path: Path, *documents: Any) -> Dataset:
+    files = [tmp_path / f"{number}.json" for number in range(len(documents))]
+    for file, document in zip(files, documents, strict=True):
+        file.write_text(json.dumps(document))
+    return from_files(model(optional=True), SentData(), files)
+
+
+def test_steps_of_several_files_are_one_stream(tmp_path: Path) -> None:
+    dataset = read_all(tmp_path, {"data": [{"x": [1, 0]}, {"x": [2, 0]}]}, {"data": [{"x": [3, 0]}]})
+    assert [[step["x"][0] for step in stream] for stream in dataset.streams] == [[1, 2, 3]]
+    assert dataset.message == " Successfully read data for 1 stream/streams with 3 step/steps."
+
+
+def test_validation_data_belongs_to_its_own_file(tmp_path: Path) -> None:
+    known = {"data": [{"x": [3, 0]}], "validation_data": [{"y": [3, 0]}]}
+    dataset = read_all(tmp_path, {"data": [{"x": [1, 0]}, {"x": [2, 0]}]}, known)
+    pairs = dataset.batches(1, has_batch_axis=True)
+    assert [(step["x"][0, 0], {name: array.tolist() for name, array in y.items()}) for step, y in pairs] == [
+        (1, {}),
+        (2, {}),
+        (3, {"y": [[3, 0]]}),
+    ]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_files_of_steps_and_files_of_streams_do_not_go_together(order: int, tmp_path: Path) -> None:
+    documents = [{"data": [{"x": [1, 0]}]}, {"data": [[{"x": [2, 0]}]]}][::order]
+    with pytest.raises(Failed, match="Can not have a combination of objects and arrays"):
+        read_all(tmp_path, *documents)
+
+
 def test_batches_take_steps_in_turn(tmp_path: Path) -> None:
     dataset = read(tmp_path, {"data": [{"x": [number, 0]} for number in range(3)]})
     firsts = [step["x"][:, 0].tolist() for step, _ in dataset.batches(2, has_batch_axis=True)]

@@ -4,7 +4,7 @@ mod call;
 pub mod connect;
 mod inbox;
 pub mod local_stream;
-mod messages;
+pub(crate) mod messages;
 pub mod outbox;
 mod reader;
 pub mod status;

@@ -43,7 +43,7 @@ fn over(wire: Wire, address: SocketAddr, count: Option<u64>) -> Plan {
     let target = Target::new(&address.to_string(), wire, Vec::new(), Duration::from_secs(5)).unwrap();
     let outgoing = alipes_client::grpc::unary::control("ServerLive", b"");
     let requests = vec![Prepared::new(&target, &outgoing).unwrap()];
-    of_sources(vec![Source { target, requests, chains: Vec::new(), weight: 1.0 }], closed(2), count)
+    of_sources(vec![Source { target, requests, sequences: None, weight: 1.0 }], closed(2), count)
 }
 
 /// The only failure of a load without answers, which happened as often.

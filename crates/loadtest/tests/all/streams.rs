@@ -126,7 +126,7 @@ fn streaming(server: &StreamServer, decoupled: bool, pace: alipes_loadtest::Loop
     let outgoing =
         Outgoing { path: "ModelStreamInfer".to_owned(), verb: Verb::Post, json_length: None, pieces, infer: true };
     let requests = vec![Prepared::stream(&target, &outgoing, decoupled).unwrap()];
-    let source = Source { target, requests, chains: Vec::new(), weight: 1.0 };
+    let source = Source { target, requests, sequences: None, weight: 1.0 };
     let plan = of_sources(vec![source], pace, Some(count));
     Plan { keep: Keep { samples: 4, requests: 100 }, ..plan }
 }

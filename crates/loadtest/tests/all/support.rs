@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use alipes_client::{Outgoing, Target, Verb, Wire};
 use alipes_loadtest::arrivals::{Piece, Schedule};
-use alipes_loadtest::{Engine, Keep, Loop, Plan, Prepared, Record, Source};
+use alipes_loadtest::{Engine, Ids, Keep, Loop, Plan, Prepared, Record, Sequences, Source, Unnumbered};
 
 /// Longest wait for what happens at once.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -91,8 +91,24 @@ pub fn plan(address: SocketAddr, bodies: &[&str], pace: Loop, count: Option<u64>
         Prepared::new(&target, &outgoing).unwrap()
     };
     let requests = bodies.iter().map(prepare).collect();
-    let source = Source { target, requests, chains: Vec::new(), weight: 1.0 };
+    let source = Source { target, requests, sequences: None, weight: 1.0 };
     of_sources(vec![source], pace, count)
+}
+
+/// A load of sequences over HTTP, of so many requests each, with ids from 1 on. The bodies are names.
+pub fn plan_of_sequences(address: SocketAddr, bodies: &[&str], length: usize, pace: Loop, count: Option<u64>) -> Plan {
+    let mut plan = plan(address, &[], pace, count);
+    let source = &mut plan.sources[0];
+    let prepare = |body: &&str| {
+        let json = format!("{{\"id\":\"{body}\",\"parameters\":{{\"of\":{length}}}}}");
+        let (path, json_length) = ("/x".to_owned(), Some(json.len()));
+        let outgoing = Outgoing { path, verb: Verb::Post, json_length, pieces: vec![json.into()], infer: true };
+        Prepared::OfSequence(Box::new(Unnumbered::new(&source.target, outgoing, None).unwrap()))
+    };
+    source.requests = bodies.iter().map(prepare).collect();
+    let chains = (0..bodies.len()).step_by(length).map(|first| first..first + length).collect();
+    source.sequences = Some(Sequences { chains, ids: Arc::new(Ids::new(1..u64::MAX)), most: None });
+    plan
 }
 
 pub fn of_sources(sources: Vec<Source>, pace: Loop, count: Option<u64>) -> Plan {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alipes_loadtest::{Engine, Loop, Waves};
 
-use crate::support::{GOOD, Server, number, only, plan, until};
+use crate::support::{GOOD, Server, number, only, plan, plan_of_sequences, until};
 
 fn waves(first: usize, further: usize, all: usize) -> Loop {
     let responses = NonZeroU64::new(1).unwrap();
@@ -63,9 +63,8 @@ fn a_load_in_waves_may_be_stopped() {
 }
 
 #[test]
-fn chains_are_not_sent_in_waves() {
+fn sequences_are_not_sent_in_waves() {
     let server = Server::start(|_, _| Some(GOOD.to_owned()));
-    let mut plan = plan(server.address, &["a", "b"], waves(1, 1, 2), None);
-    plan.sources[0].chains.push(0..2);
+    let plan = plan_of_sequences(server.address, &["a", "b"], 2, waves(1, 1, 2), None);
     assert!(Engine::start(plan).err().unwrap().message.contains("not sent in waves"));
 }

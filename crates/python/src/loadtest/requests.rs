@@ -1,9 +1,11 @@
 //! The requests of a load, prepared for the server that they go to.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::Arc;
 
 use alipes_client::{ClientError, Compression, Outgoing, Target, Wire};
-use alipes_loadtest::{Prepared, Source};
+use alipes_loadtest::{Ids, Prepared, Sequences, Source, Unnumbered};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySequence};
 
@@ -21,6 +23,8 @@ pub struct LoadTestRequests {
     target: Target,
     prepared: Vec<Prepared>,
     chains: Vec<Range<usize>>,
+    ids: Arc<Ids>,
+    most: Option<NonZeroUsize>,
 }
 
 #[pymethods]
@@ -39,11 +43,18 @@ impl LoadTestRequests {
     ) -> PyResult<LoadTestRequests> {
         let mut target = target::read(py, address, wire, connect_timeout_s, headers, tls)?;
         target.compression = compression.map(|name| named(name, target.wire)).transpose()?;
-        Ok(LoadTestRequests { target, prepared: Vec::new(), chains: Vec::new() })
+        Ok(LoadTestRequests {
+            target,
+            prepared: Vec::new(),
+            chains: Vec::new(),
+            ids: Arc::new(Ids::new(1..u64::MAX)),
+            most: None,
+        })
     }
 
     #[pyo3(signature = (
-        model, version, inputs, outputs = None, request_id = "", parameters = None, stream = false, decoupled = false
+        model, version, inputs, outputs = None, request_id = "", parameters = None, stream = false, decoupled = false,
+        in_sequence = false
     ))]
     #[allow(clippy::too_many_arguments, reason = "what a request of the protocol may say")]
     fn infer(
@@ -57,11 +68,12 @@ impl LoadTestRequests {
         parameters: Option<&Bound<'_, PyDict>>,
         stream: bool,
         decoupled: bool,
+        in_sequence: bool,
     ) -> PyResult<()> {
         let question = Question { model, version, inputs, outputs, request_id, parameters };
         if !stream {
             let outgoing = question.encode(self.target.wire)?;
-            return self.add(py, &outgoing);
+            return if in_sequence { self.add_unnumbered(py, outgoing, None) } else { self.add(py, &outgoing) };
         }
         if self.target.wire == Wire::Http {
             return Err(wrong("streams need gRPC: give an address of gRPC"));
@@ -74,6 +86,9 @@ impl LoadTestRequests {
             parameters.set_item(EMPTY_FINAL_RESPONSE, true)?;
         }
         let outgoing = Question { parameters: Some(&parameters), ..question }.encode(self.target.wire)?;
+        if in_sequence {
+            return self.add_unnumbered(py, outgoing, Some(decoupled));
+        }
         let prepared = Prepared::stream(&self.target, &outgoing, decoupled);
         self.keep(py, prepared)
     }
@@ -84,6 +99,16 @@ impl LoadTestRequests {
             return Err(wrong("a chain needs a request: add its requests, then call chain()"));
         }
         self.chains.push(begin..self.prepared.len());
+        Ok(())
+    }
+
+    #[pyo3(signature = (first, end = None, most = None))]
+    fn number(&mut self, first: u64, end: Option<u64>, most: Option<NonZeroUsize>) -> PyResult<()> {
+        let end = end.unwrap_or(u64::MAX);
+        if end <= first {
+            return Err(wrong(format!("there are no ids from {first} to {end}")));
+        }
+        (self.ids, self.most) = (Arc::new(Ids::new(first..end)), most);
         Ok(())
     }
 
@@ -113,8 +138,14 @@ impl LoadTestRequests {
         if rest > 0 {
             return Err(wrong(format!("the last {rest} requests belong to no chain: call chain() behind them")));
         }
-        let (target, requests, chains) = (self.target.clone(), self.prepared.clone(), self.chains.clone());
-        Ok(Source { target, requests, chains, weight })
+        let of_sequences = |chains| Sequences { chains, ids: self.ids.clone(), most: self.most };
+        let sequences = (!self.chains.is_empty()).then(|| of_sequences(self.chains.clone()));
+        Ok(Source { target: self.target.clone(), requests: self.prepared.clone(), sequences, weight })
+    }
+
+    fn add_unnumbered(&mut self, py: Python<'_>, outgoing: Outgoing, stream: Option<bool>) -> PyResult<()> {
+        let request = Unnumbered::new(&self.target, outgoing, stream);
+        self.keep(py, request.map(|request| Prepared::OfSequence(Box::new(request))))
     }
 
     fn add(&mut self, py: Python<'_>, outgoing: &Outgoing) -> PyResult<()> {

@@ -20,11 +20,11 @@ _MISMATCH: Final = "Output doesn't match expected output"
 class AnswerCheck:
     """Compares answers, byte by byte where they are binary."""
 
-    def __init__(self, model: Model, expected: Sequence[Step], protocol: Literal["http", "grpc"]) -> None:
+    def __init__(self, model: Model, expected: Sequence[Step], wire: Literal["http", "grpc", "stream"]) -> None:
         """Takes what each request has to be answered with."""
         self._model = model
         self._expected = expected
-        self._outputs = _grpc_outputs if protocol == "grpc" else _http_outputs
+        self._outputs = {"http": _http_outputs, "grpc": _grpc_outputs, "stream": _stream_outputs}[wire]
 
     def __call__(self, samples: Sequence[tuple[int, bytes]]) -> str:
         """What is wrong with the first bad answer; empty where all are good."""
@@ -77,5 +77,15 @@ def _grpc_outputs(answer: bytes) -> dict[str, bytes | list[Any]]:
     """The outputs of a message."""
     from alipes.client.grpc_messages import decode_response
 
-    message = decode_response("ModelInfer", answer)
+    return _raw_outputs(decode_response("ModelInfer", answer))
+
+
+def _stream_outputs(answer: bytes) -> dict[str, bytes | list[Any]]:
+    """The outputs of a message of a stream."""
+    from alipes.client.grpc_messages import decode_response
+
+    return _raw_outputs(decode_response("ModelStreamInfer", answer).infer_response)
+
+
+def _raw_outputs(message: Any) -> dict[str, bytes | list[Any]]:
     return {output.name: raw for output, raw in zip(message.outputs, message.raw_output_contents, strict=False)}

@@ -165,7 +165,7 @@ class _Run:
         statistics = ServerStatistics(client, model) if settings.target.kind == "triton" else None
         check = None
         if prepared.expected:
-            check = AnswerCheck(model, prepared.expected, settings.target.protocol)
+            check = AnswerCheck(model, prepared.expected, "stream" if load.streaming else settings.target.protocol)
         ends = np.array(prepared.ends, np.bool_) if prepared.ends else None
         logs = ends is not None or settings.reports.profile is not None or settings.measuring.requests > 0
         slicing = Slicing(load.streaming and model.is_decoupled, load.streaming, ends, logs)

@@ -22,6 +22,10 @@ __all__ = ["document_streams", "from_files"]
 _MAX_BYTES: Final = 2 << 30
 """Largest file that is read."""
 
+_MIXED: Final = (
+    "Inconsistency in input-data provided. Can not have a combination of objects and arrays inside of the Data array"
+)
+
 Document = Mapping[str, Any]
 
 
@@ -40,41 +44,61 @@ def from_files(model: Model, data: SentData, paths: Sequence[Path]) -> Dataset:
 
 
 def document_streams(path: Path) -> tuple[list[list[Document]], list[list[Document]]]:
-    """The streams of a document, and those of its validation data.
+    """The streams of a document, and those of its validation data; steps without validation data have an empty one.
 
     Raises:
         Failed: If it is no such document.
         OSError: If it cannot be read.
     """
-    document = _document(path)
+    return _split(_document(path))
+
+
+def _split(document: Document) -> tuple[list[list[Document]], list[list[Document]]]:
     steps = document.get("data")
     if not isinstance(steps, list):
         raise _failed("The json file doesn't contain data field")
     streams = _streams(steps)
-    expected = _streams(document.get("validation_data") or [])
-    if expected and [len(stream) for stream in expected] != [len(stream) for stream in streams]:
+    if not document.get("validation_data"):
+        return streams, [[{} for _ in stream] for stream in streams]
+    expected = _streams(document["validation_data"])
+    if [len(stream) for stream in expected] != [len(stream) for stream in streams]:
         raise _failed("The 'validation_data' field doesn't align with 'data' field in the json file")
     return streams, expected
+
+
+def _of_all(paths: Sequence[Path]) -> list[tuple[list[Document], list[Document]]]:
+    """The streams of documents, each with its validation data. Documents that are lists of steps are one stream."""
+    pairs = list[tuple[list[Document], list[Document]]]()
+    kinds = set[bool]()
+    for path in paths:
+        document = _document(path)
+        streams, expected = _split(document)
+        is_flat = any(isinstance(entry, dict) for entry in document["data"])
+        kinds.add(is_flat)
+        if len(kinds) > 1:
+            raise _failed(_MIXED)
+        if is_flat and pairs:
+            pairs[0][0].extend(streams[0])
+            pairs[0][1].extend(expected[0])
+        else:
+            pairs.extend(zip(streams, expected, strict=True))
+    return pairs
 
 
 def _documents(model: Model, data: SentData, paths: Sequence[Path]) -> Dataset:
     reader = TensorReader(data.shapes)
     streams: list[list[Step]] = []
     expected: list[list[Step]] = []
-    for path in paths:
-        of_file, known = document_streams(path)
-        first = len(streams)
-        for number, stream in enumerate(of_file):
-            places = [f"( Location stream id: {first + number}, step id: {step})" for step in range(len(stream))]
-            streams.append([_inputs(model, reader, *pair) for pair in zip(stream, places, strict=True)])
-            if known:
-                expected.append([_outputs(model, reader, *pair) for pair in zip(known[number], places, strict=True)])
+    for number, (stream, known) in enumerate(_of_all(paths)):
+        places = [f"( Location stream id: {number}, step id: {step})" for step in range(len(stream))]
+        streams.append([_inputs(model, reader, *pair) for pair in zip(stream, places, strict=True)])
+        expected.append([_outputs(model, reader, *pair) for pair in zip(known, places, strict=True)])
     if not any(streams):
         raise _failed("the data field holds no step")
-    if expected and len(expected) != len(streams):
-        raise _failed("The 'validation_data' field doesn't align with 'data' field in the json file")
     steps = f" with {len(streams[0])} step/steps" if len(streams) == 1 else ""
-    return Dataset(streams, expected, f" Successfully read data for {len(streams)} stream/streams{steps}.")
+    message = f" Successfully read data for {len(streams)} stream/streams{steps}."
+    is_known = any(outputs for stream in expected for outputs in stream)
+    return Dataset(streams, expected if is_known else [], message)
 
 
 def _document(path: Path) -> Document:
@@ -96,10 +120,7 @@ def _streams(steps: object) -> list[list[Document]]:
         return [entries] if entries else []
     if all(isinstance(entry, list) and all(isinstance(step, dict) for step in entry) for entry in entries):
         return entries
-    raise _failed(
-        "Inconsistency in input-data provided. Can not have a combination of objects and arrays inside of the Data "
-        "array"
-    )
+    raise _failed(_MIXED)
 
 
 def _inputs(model: Model, reader: TensorReader, step: Document, place: str) -> Step:

@@ -81,6 +81,7 @@ def read_sequences(words: Words) -> Sequences:
         first,
         last,
         words.whole("num-of-sequences", plain.count, 1),
+        length > 0 and words.has("sequence-length"),
     )
 
 

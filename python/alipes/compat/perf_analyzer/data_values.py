@@ -51,11 +51,12 @@ class TensorReader:
             Failed: If it is no tensor of this kind.
         """
         shape: tuple[int, ...] | None = None
-        if isinstance(value, dict) and "b64" not in value:
+        if isinstance(value, dict):
             shape = _shape(value.get("shape"), place) if "shape" in value else None
-            if "content" not in value:
-                raise _failed(f"missing content field. {place}")
-            value = value["content"]
+            if "b64" not in value:
+                if "content" not in value:
+                    raise _failed(f"missing content field. {place}")
+                value = value["content"]
         whole = self._whole_shape(port, shape)
         if isinstance(value, dict) and "b64" in value:
             return _from_base64(port, value["b64"], whole, place)

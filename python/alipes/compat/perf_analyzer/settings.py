@@ -154,6 +154,7 @@ class Sequences:
         first_id: The first correlation id.
         last_id: Ids start anew there; none where they never do.
         count: Under way at a time, in an open loop.
+        has_length: Whether the command line names the length: otherwise a stream of data is as long as it is.
     """
 
     length: int = 20
@@ -161,6 +162,7 @@ class Sequences:
     first_id: int = 1
     last_id: int | None = None
     count: int = 4
+    has_length: bool = False
 
 
 @dataclass(frozen=True, slots=True)
