@@ -70,6 +70,13 @@ pub const GRPC_MAX_CONCURRENT_CALLS: u32 = 4096;
 /// keep any model busy over one stream, and what a stream may make the server hold stays bounded.
 pub const GRPC_MAX_STREAM_REQUESTS: usize = 1024;
 
+/// Longest error text in bytes that leaves over HTTP: a long traceback of a model, and no body that a client sent.
+pub const HTTP_MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// Most numbered trace files of a server: a client that may change the settings has each trace written into one. For a
+/// further one the oldest is removed.
+pub const TRACE_MAX_FILES: u32 = 1000;
+
 /// Longest error text in bytes, escaped, that leaves as gRPC metadata: clients refuse metadata beyond 8 KiB by default.
 pub const GRPC_MAX_STATUS_BYTES: usize = 4096;
 

@@ -3,38 +3,52 @@
 #![allow(clippy::disallowed_methods, reason = "the trace writer has a thread of its own")]
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use alipes_protocol::limits::TRACE_MAX_FILES;
 use alipes_protocol::trace::{Record, Side};
 use alipes_protocol::{Datatype, Tensor};
 use serde::Serialize;
 
+/// Mode of a new file: traces hold tensors of clients, which other users of the machine have no right to see.
+const MODE: u32 = 0o600;
+
 /// The trace file, and the numbered files beside it.
 pub struct TraceFile {
     path: PathBuf,
-    next: u32,
+    /// Number of the next one.
+    next: u64,
+    /// Most numbered files at a time.
+    most: u64,
     open: Option<File>,
 }
 
 impl TraceFile {
     /// A file that is created by the first write.
     pub fn new(path: impl AsRef<Path>) -> TraceFile {
-        TraceFile { path: path.as_ref().to_owned(), next: 0, open: None }
+        TraceFile { path: path.as_ref().to_owned(), next: 0, most: TRACE_MAX_FILES.into(), open: None }
     }
 
-    /// Writes records: at the end of the file, or into a new file with the next number.
+    /// Writes records: at the end of the file, or into a new file with the next number, for which the oldest goes where
+    /// there are too many.
     ///
     /// # Errors
     ///
     /// The file cannot be written.
     pub fn save(&mut self, text: &str, numbered: bool) -> io::Result<()> {
         if numbered {
-            let path = format!("{}.{}", self.path.display(), self.next);
+            let path = self.numbered(self.next);
+            if let Some(oldest) = self.next.checked_sub(self.most) {
+                let _ = fs::remove_file(self.numbered(oldest)); // moved away, it takes no room here
+            }
             self.next += 1;
-            return File::create(path)?.write_all(format!("[{text}]").as_bytes());
+            // Made anew, so that a link with this name leads nowhere.
+            let _ = fs::remove_file(&path);
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
+            return file.write_all(format!("[{text}]").as_bytes());
         }
         let mut file = match self.open.take() {
             Some(mut file) => {
@@ -42,7 +56,8 @@ impl TraceFile {
                 file
             }
             None => {
-                let mut file = File::create(&self.path)?;
+                let mut file =
+                    OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&self.path)?;
                 file.write_all(b"[")?;
                 file
             }
@@ -50,6 +65,12 @@ impl TraceFile {
         file.write_all(text.as_bytes())?;
         self.open = Some(file);
         Ok(())
+    }
+
+    fn numbered(&self, number: u64) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".{number}"));
+        path.into()
     }
 
     /// Ends the list in a file that has another name now, or none. The next records begin a new one.
@@ -263,6 +284,30 @@ mod tests {
         file.save("3", false).unwrap();
         file.finish().unwrap();
         assert_eq!([old, path].map(|path| std::fs::read_to_string(path).unwrap()), ["[1,2]", "[3]"]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn files_are_for_this_user_alone_and_the_oldest_gives_way() {
+        let folder = std::env::temp_dir().join(format!("alipes-trace-most-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("trace.json");
+        let other = folder.join("other");
+        std::fs::write(&other, "theirs").unwrap();
+        std::os::unix::fs::symlink(&other, folder.join("trace.json.3")).unwrap();
+        let mut file = TraceFile { most: 2, ..TraceFile::new(&path) };
+        file.save("0", false).unwrap();
+        for number in 0..4 {
+            file.save(&number.to_string(), true).unwrap();
+        }
+        let mut names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["other", "trace.json", "trace.json.2", "trace.json.3"]);
+        for name in &names[1..] {
+            let found = std::fs::symlink_metadata(folder.join(name)).unwrap();
+            assert!(found.is_file() && found.mode() & 0o777 == 0o600, "{name:?} {:o}", found.mode());
+        }
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "theirs");
         std::fs::remove_dir_all(folder).unwrap();
     }
 
