@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -109,6 +110,15 @@ def test_a_failed_load_says_why(repository: Path, server: ServerProcess, model: 
     with http_client.InferenceServerClient(server.http) as client, pytest.raises(InferenceServerException) as failure:
         client.load_model(model)
     assert text in str(failure.value)
+
+
+def test_a_name_that_leads_elsewhere_is_neither_loaded_nor_unloaded(server: ServerProcess) -> None:
+    with grpc_client.InferenceServerClient(server.grpc) as client:
+        for name, ask in itertools.product(("..", "a..b", "a/b", "a\\b", ""), (client.load_model, client.unload_model)):
+            with pytest.raises(InferenceServerException, match="model name must not ") as refused:
+                ask(name)
+            assert refused.value.status() == "StatusCode.INVALID_ARGUMENT"
+            assert refused.value.message().startswith(f"invalid model name '{name}', ")
 
 
 def test_a_failed_reload_leaves_the_old_version_serving(repository: Path, server: ServerProcess) -> None:

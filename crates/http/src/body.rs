@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alipes_link::RequestArena;
 use alipes_net::aligned::AlignedBytes;
-use alipes_net::connection::RequestBody;
+use alipes_net::connection::{BodyError, RequestBody};
 use alipes_protocol::{Code, InferError, call, limits};
 use alipes_request::budget::{Budget, Charge};
 use alipes_service::offload::offload;
@@ -282,7 +282,10 @@ impl Received {
 /// The next piece of data; trailers are passed over.
 async fn next(body: &mut RequestBody) -> Result<Option<Bytes>, InferError> {
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|cause| InferError::invalid(format!("the request body broke off: {cause}")))?;
+        let frame = frame.map_err(|cause| match cause {
+            BodyError::SmallChunks => InferError::invalid(cause.to_string()),
+            cause => InferError::invalid(format!("the request body broke off: {cause}")),
+        })?;
         if let Ok(data) = frame.into_data() {
             return Ok(Some(data));
         }
@@ -294,7 +297,7 @@ fn too_large(length: u64, max_bytes: u64) -> InferError {
     InferError::new(
         Code::TooLarge,
         format!(
-            "Request JSON size of {length} bytes exceeds the maximum allowed value of {max_bytes} bytes. \
+            "request JSON size of {length} bytes exceeds the maximum allowed input size of {max_bytes} bytes. \
              Use --http-max-input-size to increase the limit."
         ),
     )

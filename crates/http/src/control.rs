@@ -139,9 +139,16 @@ fn ready_only(text: &[u8]) -> Result<bool, InferError> {
 
 /// The same, in the words of releases after 2.51.
 fn ready_only_or_refused(text: &[u8]) -> Result<bool, InferError> {
-    let flag = if text.is_empty() { None } else { Value::parse(text)?.find("ready") };
-    let Some(flag) = flag else { return Ok(false) };
-    flag.as_bool().map_err(|_| InferError::invalid("Invalid value for 'ready': expected a boolean"))
+    let no_flag = || InferError::invalid("Invalid value for 'ready': expected a boolean");
+    if text.is_empty() {
+        return Ok(false);
+    }
+    let document = match Value::parse(text) {
+        // Nothing else in this document nests, and Triton sets its depth no limit.
+        Err(error) if error.code == Code::TooLarge => return Err(no_flag()),
+        document => document?,
+    };
+    document.find("ready").map_or(Ok(false), |flag| flag.as_bool().map_err(|_| no_flag()))
 }
 
 /// The parameters of a load request: the configuration and files, each a string.

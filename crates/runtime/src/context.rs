@@ -168,9 +168,24 @@ impl Context {
         if self.config.control_mode != ControlMode::Explicit {
             return Err(InferError::new(Code::Unavailable, NOT_ALLOWED));
         }
+        if self.config.triton_release.is_later() {
+            check_name(name)?;
+        }
         let answer = self.control.ask(ControlRequest { kind, model: name.to_owned(), parameters }, charge)?;
         answer.await.unwrap_or_else(|_| Err(InferError::internal("the control plane dropped the request")))
     }
+}
+
+/// Refuses a name that would lead elsewhere as a part of a path. Source: Triton, since 2.73.
+fn check_name(name: &str) -> Result<(), InferError> {
+    if name.is_empty() {
+        return Err(InferError::invalid("invalid model name '', model name must not be empty"));
+    }
+    if name.contains("..") || name.contains(['/', '\\']) {
+        let text = format!("invalid model name '{name}', model name must not contain path traversal characters");
+        return Err(InferError::invalid(text));
+    }
+    Ok(())
 }
 
 fn bytes_of((key, value): &(String, Parameter)) -> usize {
@@ -182,6 +197,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_refused() {
+        for name in ["", "..", "a..b", "../a", "a/b", "a\\b"] {
+            let refused = check_name(name).unwrap_err();
+            assert!(
+                refused.message.starts_with(&format!("invalid model name '{name}', model name must not")),
+                "{name}"
+            );
+        }
+        for name in ["a", "a.b", ".a", "<a>", "modèle"] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+    }
 
     #[test]
     fn an_engine_without_a_driver_is_refused_by_name() {

@@ -7,7 +7,8 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, de::Error};
 
 /// Parameter names with a meaning in the protocol. Source: Triton's parameters extension.
-const RESERVED: [&str; 6] = ["sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers"];
+const RESERVED: [&str; 7] =
+    ["sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers", "binary_data_output"];
 
 /// Prefix of parameter names that belong to the protocol.
 const RESERVED_PREFIX: &str = "triton_";
@@ -90,7 +91,9 @@ mod tests {
 
     #[test]
     fn a_name_of_the_protocol_is_refused_under_the_name_that_was_sent() {
-        for (name, shown) in [("triton_key", "TRITON_KEY"), ("sequence_id", "SEQUENCE_ID")] {
+        for (name, shown) in
+            [("triton_key", "TRITON_KEY"), ("sequence_id", "SEQUENCE_ID"), ("binary_data_output", "BINARY_DATA_OUTPUT")]
+        {
             let refused = parameters(".*", &[name]).unwrap_err();
             let text = format!("Header '{shown}' is reserved for Triton usage and cannot be forwarded.");
             assert_eq!(refused, InferError::invalid(text));

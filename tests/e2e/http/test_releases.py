@@ -81,6 +81,14 @@ TABLE = (
         body={"ready": "yes"},
     ),
     Exchange(
+        "a filter of the index that nests deeply",
+        "POST",
+        "/v2/repository/index",
+        (400, '"JSON nesting depth exceeds maximum allowed limit (100)"'),
+        (400, "\"Invalid value for 'ready': expected a boolean\""),
+        body={"ready": json.loads("[" * 120 + "]" * 120)},
+    ),
+    Exchange(
         "a model that nobody knows",
         "GET",
         "/v2/models/nobody/ready",
@@ -103,6 +111,16 @@ TABLE = (
         body={"inputs": [INPUT]},
         headers={"Sequence_Id": "5"},
     ),
+    Exchange(
+        "a forwarded header with the name of a parameter",
+        "POST",
+        INFER,
+        (200, '"data":[2.0,4.0]}]'),
+        (400, "\"Header 'binary_data_output' is reserved for Triton usage and cannot be forwarded.\""),
+        body={"inputs": [INPUT]},
+        headers={"binary_data_output": "false"},
+    ),
+    Exchange("a path with characters that none may have", "GET", "/v2/models/a<b>`", (400, ""), (400, "")),
 )
 
 
@@ -113,7 +131,7 @@ def servers(
     """A server of each release."""
     repository: Path = tmp_path_factory.mktemp("models")
     add_model(repository, "double")
-    forward = "--http-header-forward-pattern=sequence_.*"
+    forward = "--http-header-forward-pattern=sequence_.*|binary_.*"
     return {release: serve_module(repository, forward, f"--triton-release={release}") for release in RELEASES}
 
 

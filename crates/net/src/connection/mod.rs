@@ -15,7 +15,7 @@ mod transport;
 pub use self::activity::{Activity, Call, NextActor};
 pub use self::drive::{End, drive_call, drive_connection};
 pub use self::ending::{CutOff, Ending};
-pub use self::request_body::RequestBody;
+pub use self::request_body::{BodyError, RequestBody};
 #[cfg(debug_assertions)]
 pub use self::socket::ByteStream;
 pub use self::socket::{Accepted, Carrier, Socket};

@@ -50,8 +50,8 @@ impl fmt::Display for BodyError {
             }
             BodyError::SmallChunks => write!(
                 f,
-                "it comes in more than {HTTP_MAX_SMALL_CHUNKS} chunks of fewer than {HTTP_SMALL_CHUNK_BYTES} bytes on \
-                 average"
+                "Chunked request body exceeds maximum of {HTTP_MAX_SMALL_CHUNKS} non-empty chunks. Send fewer or larger \
+                 HTTP chunks."
             ),
         }
     }

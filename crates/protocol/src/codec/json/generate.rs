@@ -311,6 +311,8 @@ mod tests {
     #[test]
     fn a_text_beyond_the_limit_is_refused() {
         let refused = decode_generate(b"{      }", "m", DecodeOptions::from(7), declared).unwrap_err();
-        assert!(refused.message.starts_with("Request JSON size of 8 bytes exceeds the maximum allowed value of 7"));
+        assert!(
+            refused.message.starts_with("request JSON size of 8 bytes exceeds the maximum allowed input size of 7")
+        );
     }
 }

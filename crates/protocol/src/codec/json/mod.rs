@@ -97,7 +97,7 @@ fn check_text_size(length: usize, max_input_bytes: usize) -> Result<(), InferErr
     Err(InferError::new(
         Code::TooLarge,
         format!(
-            "Request JSON size of {length} bytes exceeds the maximum allowed value of {max_input_bytes} bytes. \
+            "request JSON size of {length} bytes exceeds the maximum allowed input size of {max_input_bytes} bytes. \
              Use --http-max-input-size to increase the limit."
         ),
     ))
