@@ -17,11 +17,11 @@ __all__ = ["hidden_prefixes", "public", "readable"]
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
-# What stands for the folders of `alipes.repository.process_folder` and `alipes.backends.python.cache`: a model's files
+# What stands for the folders of `alipes.process_folder` and `alipes.backends.python.cache`: a model's files
 # begin with its name, those of an environment with this word. The last one is whatever else begins alike.
 _FOLDERS: Final = (
     (r"alipes-load-\w+/\w+/", ""),
-    (r"alipes-repository-\w+/models/", ""),
+    (r"alipes-(?:attached|repository|tune)-\w+/models/", ""),
     (r"alipes-\d+/environments/[0-9a-f]+-[0-9a-f]+\b", "environment"),
     (r"alipes-[\w-]*/?", ""),
 )

@@ -13,16 +13,12 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 __all__ = ["ProcessFolder", "sweep"]
 
-Kind = Literal["export", "load", "repository"]
-_PREFIXES: Final[dict[Kind, str]] = {
-    "export": "alipes-export-",
-    "load": "alipes-load-",
-    "repository": "alipes-repository-",
-}
+Kind = Literal["attached", "export", "load", "quickstart", "repository", "serve", "tune"]
+_PREFIXES: Final[dict[Kind, str]] = {kind: f"alipes-{kind}-" for kind in get_args(Kind)}
 
 _LOCK: Final = ".lock"
 _NEW_LOCK: Final = ".lock-new"
@@ -35,7 +31,8 @@ class ProcessFolder:
         """Makes the folder. Those of processes that were killed go now.
 
         Args:
-            kind: What it holds: a version on its way into a bucket, files of load requests, or a copy of a repository.
+            kind: What it holds: a version on its way into a bucket, files of load requests, a copy of a repository,
+                models of a script, or what a server writes that a script, a search or the quickstart runs.
 
         Raises:
             OSError: If it cannot be made.
@@ -48,7 +45,7 @@ class ProcessFolder:
             shutil.rmtree(self.path, ignore_errors=True)
             raise
         # Gone with this object at the latest, also where the server never gets to start.
-        self._remove = weakref.finalize(self, _remove, self.path, lock)
+        self._remove = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
     def close(self) -> None:
         """Removes the folder with all that it holds."""
@@ -78,8 +75,9 @@ def _locked(folder: Path) -> int:
     return lock
 
 
-def _remove(folder: Path, lock: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(folder: Path, lock: int, owner: int) -> None:
+    if os.getpid() == owner:  # a process that was forked leaves it alone at its own end
+        shutil.rmtree(folder, ignore_errors=True)
     os.close(lock)
 
 

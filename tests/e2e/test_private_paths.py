@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from alipes.repository.process_folder import ProcessFolder
+from alipes.process_folder import ProcessFolder
 from support.damaged import DAMAGES, add_damaged, remove_all
 from support.endpoints import HttpEndpoint
 from support.environments import fake_python, make_venv, pack, site_packages

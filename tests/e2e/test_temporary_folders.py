@@ -19,7 +19,7 @@ Serve = Callable[..., ServerProcess]
 # Copies a bucket as a server does, and is killed.
 COPIES = """
 import os, signal
-from alipes.repository.process_folder import ProcessFolder
+from alipes.process_folder import ProcessFolder
 folder = ProcessFolder("repository")
 (folder.path / "models" / "m" / "1").mkdir(parents=True)
 (folder.path / "models" / "m" / "1" / "model.onnx").write_text("x")

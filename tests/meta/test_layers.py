@@ -14,13 +14,14 @@ from support.syntax import syntax_tree
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "alipes"
 
-# Room -> rooms that it may import, beside itself and `errors`, `types`, `_core`, `lazily` and `leaving`, which every
-# room may.
+# Room -> rooms that it may import, beside itself and `errors`, `types`, `_core`, `lazily`, `leaving` and
+# `process_folder`, which every room may.
 ALLOWED = {
     "errors": set(),
     "types": set(),
     "lazily": set(),
     "leaving": set(),
+    "process_folder": set(),
     "disclosure": set(),
     "load": set(),
     "signature": set(),
@@ -48,7 +49,7 @@ ALLOWED = {
     "advise": {"client", "config", "tables", "tune"},
     "tune": {"client", "config", "loadtest", "plots", "serve", "tables"},
 }
-EVERYBODY = {"errors", "types", "_core", "lazily", "leaving"}
+EVERYBODY = {"errors", "types", "_core", "lazily", "leaving", "process_folder"}
 # These may import anything.
 FREE = {"cli", "__init__", "__main__"}
 

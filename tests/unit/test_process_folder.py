@@ -9,15 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
-from alipes.repository import process_folder
-from alipes.repository.process_folder import ProcessFolder, sweep
+from alipes import process_folder
+from alipes.process_folder import ProcessFolder, sweep
 
 # Makes a folder of each kind, says where, and waits to be killed.
 HOLDER = """
 import sys, time
-from alipes.repository.process_folder import ProcessFolder
+from alipes.process_folder import ProcessFolder
 folders = [ProcessFolder(kind) for kind in ("export", "load", "repository")]
 for folder in folders:
     (folder.path / "file").write_text("x")
@@ -55,11 +56,11 @@ def test_folders_of_a_process_that_was_killed_go(holder: subprocess.Popen[str], 
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["export", "load", "repository"])
+@pytest.mark.parametrize("kind", get_args(process_folder.Kind))
 def test_whoever_makes_a_folder_removes_those_that_were_left(temporary: Path, kind: process_folder.Kind) -> None:
-    for prefix in ("alipes-export-", "alipes-load-", "alipes-repository-"):
-        (temporary / f"{prefix}left").mkdir()
-        (temporary / f"{prefix}left" / ".lock").touch()
+    for left in get_args(process_folder.Kind):
+        (temporary / f"alipes-{left}-left").mkdir()
+        (temporary / f"alipes-{left}-left" / ".lock").touch()
     made = ProcessFolder(kind)
     assert list(temporary.iterdir()) == [made.path]
     made.close()
@@ -74,6 +75,17 @@ def test_a_folder_is_for_this_user_alone_and_stays_while_it_is_used(temporary: P
     made.close()
     assert [path.name for path in temporary.iterdir()] == [other.path.name]
     other.close()
+
+
+def test_a_forked_process_leaves_the_folder_alone(temporary: Path) -> None:
+    made = ProcessFolder("attached")
+    if (child := os.fork()) == 0:
+        made.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert list(temporary.iterdir()) == [made.path]
+    made.close()
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_folder_goes_with_the_object_at_the_latest(temporary: Path) -> None:

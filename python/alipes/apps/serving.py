@@ -16,8 +16,8 @@ from alipes.apps.process import AppProcess
 from alipes.apps.target import Target, is_app, target_of
 from alipes.config.options import ServerOptions
 from alipes.errors import ConfigError
+from alipes.process_folder import ProcessFolder
 from alipes.repository.app_folder import app_config, waiting_key, write_model
-from alipes.repository.process_folder import ProcessFolder
 
 __all__ = ["Apps", "apps_of", "check_names", "new_process"]
 

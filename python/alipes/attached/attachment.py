@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -17,6 +16,7 @@ from alipes.attached.child import ChildServer
 from alipes.attached.model import AttachedModel
 from alipes.attached.reception import Reception
 from alipes.errors import AlreadyExists, NotFound, ServeError
+from alipes.process_folder import ProcessFolder
 
 if TYPE_CHECKING:
     from alipes.client import Client
@@ -85,8 +85,10 @@ class Attachment:
             raise ServeError("the server of this attachment runs already")
         self.stop()
         with ExitStack() as stack:
-            self._repository = Path(tempfile.mkdtemp(prefix="alipes-attached-"))
-            _on_exit(stack, shutil.rmtree, self._repository, True)
+            folder = ProcessFolder("attached")
+            _on_exit(stack, folder.close)
+            self._repository = folder.path / "models"
+            self._repository.mkdir()
             self._reception = Reception(self._models)
             _on_exit(stack, self._reception.end)
             self._reception.start()

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Final, Self
 
 from alipes.client import Client
 from alipes.errors import ServerStartError
+from alipes.process_folder import ProcessFolder
 from alipes.types import ModelState
 
 READY_TIMEOUT_S: Final = 60.0
@@ -49,15 +49,15 @@ class ServerProcess:
     def __init__(self, repository: Path) -> None:
         """Starts nothing yet."""
         self._repository = repository
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: ProcessFolder | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
         self.log_path = Path()
 
     def __enter__(self) -> Self:
         """Starts the process and does not wait for it."""
-        self._folder = tempfile.TemporaryDirectory(prefix="alipes-quickstart-")
-        self.log_path = Path(self._folder.name) / "server.log"
+        self._folder = ProcessFolder("quickstart")
+        self.log_path = self._folder.path / "server.log"
         self._started = time.perf_counter()
         with self.log_path.open("wb") as log:
             self._process = subprocess.Popen(
@@ -78,7 +78,7 @@ class ServerProcess:
         """Stops the process."""
         self.stop()
         if self._folder is not None:
-            self._folder.cleanup()
+            self._folder.close()
 
     @property
     def pid(self) -> int:

@@ -6,8 +6,8 @@ import secrets
 from collections.abc import Mapping
 
 from alipes.errors import RepositoryError
+from alipes.process_folder import ProcessFolder
 from alipes.repository.keyed_locks import KeyedLocks
-from alipes.repository.process_folder import ProcessFolder
 from alipes.repository.store.bucket import CLAIM, BucketStore
 from alipes.repository.store.open import open_store
 

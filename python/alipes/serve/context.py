@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from alipes.process_folder import ProcessFolder
 from alipes.serve.arguments import check
 from alipes.serve.block import ServerBlock
 from alipes.serve.endpoints import EndpointName, flag_words, requested_endpoints
@@ -94,10 +93,9 @@ def supervised(
         log_file: Where its output goes; `None` for a file that goes with it.
         inherited: What it inherits beside the environment.
     """
-    owner = os.getpid()
-    folder = Path(tempfile.mkdtemp(prefix="alipes-serve-"))
+    folder = ProcessFolder("serve")
     try:
-        log = Path(log_file).absolute() if log_file is not None else folder / "server.log"
+        log = Path(log_file).absolute() if log_file is not None else folder.path / "server.log"
         supervisor = Supervisor(plan, requested_endpoints(plan.flags), log, inherited)
         supervisor.start()
         try:
@@ -105,8 +103,7 @@ def supervised(
         finally:
             supervisor.stop()
     finally:
-        if os.getpid() == owner:
-            shutil.rmtree(folder, ignore_errors=True)
+        folder.close()
 
 
 def recipe(

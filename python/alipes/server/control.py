@@ -63,7 +63,7 @@ class Control(ServiceThread):
 
     def _dispatch(self, request: _core.Control) -> None:
         if request.kind == "log":
-            change(LogOptions(file="", **json.loads(request.parameters)))  # where the log goes never changes
+            _change_log(LogOptions(file="", **json.loads(request.parameters)))  # where the log goes never changes
             request.reply(None)
         elif not self._allowed:
             request.reply("UNAVAILABLE", NOT_ALLOWED)
@@ -130,3 +130,12 @@ class Control(ServiceThread):
             log.error("model '%s' cannot go back to its former configuration: %s", model, failure)
         else:
             self._provisional.settle(model, before)
+
+
+def _change_log(options: LogOptions) -> None:
+    """Writes the log by other settings. What a client turns off is the last that the log says of it."""
+    levels = {"information": options.info, "warnings": options.warning, "errors": options.error}
+    off = [name for name, is_on in levels.items() if not is_on]
+    if off:
+        log.warning("a client asks for a log without %s", ", ".join(off))
+    change(options)

@@ -19,8 +19,8 @@ from typing import Final
 
 from alipes.config.limits import MAX_OVERRIDE_DEPTH, MAX_OVERRIDE_FILES
 from alipes.errors import RepositoryError
+from alipes.process_folder import ProcessFolder
 from alipes.repository.layout import ModelFolder, check_model_name
-from alipes.repository.process_folder import ProcessFolder
 from alipes.server.failures import LoadFailed, poll_failed
 from alipes.server.log import log
 

@@ -19,8 +19,8 @@ from typing import Final, Protocol
 from alipes import _core
 from alipes.config.options import RepositoryOptions, ServerOptions
 from alipes.errors import RepositoryError, ServerStartError
+from alipes.process_folder import sweep
 from alipes.repository.path_advice import refused_advice
-from alipes.repository.process_folder import sweep
 from alipes.repository.repository import Need, NotAFolder, Repository
 from alipes.repository.store.open import without_scheme
 from alipes.server.boundary import server_config

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, Self
 
@@ -16,6 +14,7 @@ from alipes.config.override import from_document
 from alipes.config.schema import ModelConfig
 from alipes.errors import AlipesError, ConfigError, ServeError
 from alipes.loadtest import Measuring, ModelRequests
+from alipes.process_folder import ProcessFolder
 from alipes.serve.flags import FlagValue
 from alipes.serve.server import Server
 from alipes.tune.measure import measure
@@ -130,7 +129,10 @@ class ServerTrials:
             return self._running
         self._stop()
         with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="alipes-tune-")))
+            holder = ProcessFolder("tune")
+            stack.callback(holder.close)
+            folder = holder.path / "models"
+            folder.mkdir()
             write_variant(folder, self._models, variant)
             flags: dict[str, Any] = {"port": 0, "host": "127.0.0.1", **self._workload.flags}
             server = Server(

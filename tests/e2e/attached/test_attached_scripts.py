@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from alipes import AlipesError, Client, InferError, NotReady, TransportError
 from alipes.client import Retry
+from alipes.process_folder import sweep
 from support.attached import numbers
 from support.processes import assert_none_stays, is_gone, memory_files, shared_memory_files
 from support.waiting import TIMEOUT_S, until
@@ -113,14 +115,22 @@ def infer(script: Script, model: str, value: float = 1) -> list[float]:
         return found
 
 
-def test_a_killed_script_takes_its_server_with_it(run: Run) -> None:
+def test_a_killed_script_takes_its_server_with_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     before = shared_memory_files()
     script = run(WAITING)
+    names = sorted(path.name.rpartition("-")[0] for path in temporary.iterdir())
+    assert names == ["alipes-attached", "alipes-serve"]
     assert infer(script, "quick") == [2]
     script.process.kill()
     assert script.wait() == -signal.SIGKILL
     assert memory_files(script.server) == []
     assert_none_stays(before)
+    sweep()  # as whoever makes such a folder next
+    assert list(temporary.iterdir()) == []
 
 
 def test_requests_fail_with_one_error_when_their_script_is_killed(run: Run) -> None:

@@ -9,14 +9,14 @@ import io
 import json
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Required, TypedDict
+from typing import Annotated, Any, Literal, Optional, Required, TypedDict
 
 import numpy as np
 import pytest
 from alipes.errors import ConfigError
 from alipes.worker.apps import custom
 from alipes.worker.apps.documents import Documents, encode
-from alipes.worker.apps.misfit import Misfit
+from alipes.worker.apps.misfit import SHOWN_CHARACTERS, Misfit
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.plan import plan_of
 from numpy.typing import NDArray
@@ -179,6 +179,9 @@ def test_arrays_take_nested_lists_of_their_kind() -> None:
         (NDArray[np.int8], [1, 300], "$.x[1]: expected an integer of int8, got one out of its range"),
         (NDArray[np.int64], [1.5], "$.x[0]: expected int, got float"),
         (NDArray[np.int64], [2**70], "$.x[0]: expected a number of int64, got an integer that is too large"),
+        (NDArray[np.float32], [1.5, -1e39], "$.x[1]: expected a number of float32, got one out of its range"),
+        (NDArray[np.float16], [[70000]], "$.x[0][0]: expected a number of float16, got one out of its range"),
+        (NDArray[np.complex64], 1e39, "$.x: expected a number of complex64, got one out of its range"),
         (NDArray[np.bool_], [1], "$.x[0]: expected bool, got int"),
         (Annotated[np.ndarray, np.float32, (None, 2)], [[1]], "got shape [1, 1]"),
         (list[NDArray[np.int8]], [[1], ["a"]], "$.x[1][0]: expected int, got str"),
@@ -194,6 +197,30 @@ def test_pictures_come_in_base64() -> None:
     for value in (text, f"data:image/png;base64,{text}"):
         picture = read(Image.Image, value)
         assert (picture.size, picture.getpixel((2, 1))) == ((3, 2), (255, 0, 0))
+
+
+@dataclasses.dataclass
+class Node:
+    """Fields that hold the class itself, in each of the ways that people write it."""
+
+    next: Optional[Node] = None  # noqa: UP045
+    others: list[Optional[Node]] = dataclasses.field(default_factory=list)  # noqa: UP045
+    either: Row | Node | None = None
+
+
+def test_a_class_may_hold_itself() -> None:
+    found = read(Node, {"next": {"next": None}, "others": [None, {"others": []}], "either": {"x": 1}})
+    assert found == Node(Node(), [None, Node()], Row(1.0))
+    assert read(Optional[Node], None) is None  # noqa: UP045
+    assert "$.x.next.next: expected" in misfit(Node, {"next": {"next": 5}})
+
+
+def test_an_error_repeats_little_of_a_document() -> None:
+    name = "n" * 10_000_000
+    with pytest.raises(Misfit) as raised:
+        documents(int).read(json.dumps({"x": 1, name: 1}).encode())
+    assert len(str(raised.value)) <= SHOWN_CHARACTERS + 3
+    assert str(raised.value).startswith("$.nnn")
 
 
 def test_only_the_documented_formats_of_pictures_are_read() -> None:

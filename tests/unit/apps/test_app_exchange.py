@@ -6,7 +6,7 @@ from typing import Any
 
 import alipes
 import pytest
-from alipes.errors import ConfigError
+from alipes.errors import ConfigError, TooLarge
 
 
 def test_a_request_has_headers_query_and_cookies() -> None:
@@ -15,6 +15,11 @@ def test_a_request_has_headers_query_and_cookies() -> None:
     assert request.query == {"q": "c/d", "e": ""}
     assert request.cookies == {"a": "1", "b": "two"}
     assert (request.method, request.body, request.content_type) == ("POST", b"", "")
+
+
+def test_a_query_of_too_many_fields_is_an_error_with_a_status() -> None:
+    with pytest.raises(TooLarge, match="more than 1000 fields"):
+        alipes.Request(query="a=1&" * 15_000).query  # noqa: B018
 
 
 def test_cookies_of_a_response_are_headers() -> None:

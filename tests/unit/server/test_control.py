@@ -11,6 +11,7 @@ from alipes.config.options import LogOptions
 from alipes.server.control import Control
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
+from alipes.server.log import log
 from support.data_plane import Control as Request
 from support.data_plane import DataPlane
 
@@ -68,6 +69,18 @@ def test_the_log_is_changed_in_every_mode(ask_refused: Ask, monkeypatch: pytest.
     settings = {"verbose_level": 2, "info": True, "warning": False, "error": True, "format": "JSON"}
     assert ask_refused(Request("log", "", json.dumps(settings))) == (None, "")
     assert changes == [LogOptions(verbose_level=2, info=True, warning=False, error=True, format="JSON", file="")]
+
+
+def test_the_log_says_last_what_a_client_turns_off(
+    ask_refused: Ask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("alipes.server.control.change", lambda options: log.info("changed %s", options.error))
+    monkeypatch.setattr(log, "propagate", True)
+    settings = {"verbose_level": 0, "info": True, "warning": True, "error": True, "format": "default"}
+    with caplog.at_level("INFO", log.name):
+        ask_refused(Request("log", "", json.dumps(settings)))
+        ask_refused(Request("log", "", json.dumps(settings | {"warning": False, "error": False})))
+    assert caplog.messages == ["changed True", "a client asks for a log without warnings, errors", "changed False"]
 
 
 def test_a_failure_is_the_answer(ask: Ask) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from alipes.errors import RepositoryError
+from alipes.process_folder import ProcessFolder
 from alipes.progress.work import current
-from alipes.repository.process_folder import ProcessFolder
 from alipes.repository.store.base import Names, NoFilesFoundError, PathExists, Store
 from alipes.repository.store.conditional import Conflict, create, replace_unchanged, token_in, token_of
 from alipes.repository.store.uploads import upload

@@ -96,9 +96,23 @@ def _differs(annotation: Any, seen: set[Any]) -> bool:
     if array_spec(annotation) is not None:
         return typing.get_origin(annotation) is Annotated  # msgspec leaves out what it says of shape and type
     origin, items = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (typing.Union, types.UnionType) and _own(_union(items, {})):
+    if origin in (typing.Union, types.UnionType) and _is_ambiguous(items):
         return True
     return any(_differs(one, seen) for one in items if one is not Ellipsis)
+
+
+def _is_ambiguous(items: tuple[Any, ...]) -> bool:
+    """Whether msgspec cannot tell the members of a union apart, each as it is: one of them may be the class itself."""
+    kinds = tuple(one if (spec := array_spec(one)) is None else array_of(spec) for one in items)
+    if sum(one is not types.NoneType for one in kinds) < 2:
+        return False
+    try:
+        msgspec.json.Decoder(typing.Union[kinds])  # noqa: UP007
+    except NameError:
+        return False  # `check` says which name
+    except TypeError:
+        return True
+    return False
 
 
 def check(kind: Any, model: str, argument: str, annotation: Any) -> None:

@@ -44,6 +44,7 @@ _ITEMS: Final = frozenset((list, bool, int, float, str))
 """What a document may have in the place of an array: nested lists, or one item."""
 
 _INTEGERS: Final = ("i", "u")
+_REALS: Final = ("f", "c")
 
 _WORDS: Final = {"b": "bool", "i": "int", "u": "int", "f": "float", "O": "str", "S": "str", "U": "str"}
 
@@ -157,7 +158,11 @@ def _array(spec: ArraySpec, value: Any) -> np.ndarray:
         raise Misfit(f"expected {_describe(spec)}, got shape {list(raw.shape)}")
     if dtype is None:
         return raw
-    array = raw.astype(dtype, copy=False)
+    with np.errstate(over="ignore"):  # found below
+        array = raw.astype(dtype, copy=False)
+    if wanted in _REALS and not np.isfinite(array).all():
+        at = "".join(f"[{index}]" for index in np.argwhere(~np.isfinite(array))[0])
+        raise Misfit(f"expected a number of {dtype}, got one out of its range", path=at)
     if wanted == "O":
         return np.asarray(_as_bytes(array), object)
     if wanted in _INTEGERS and raw.size and not np.array_equal(array, raw):

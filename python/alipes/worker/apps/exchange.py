@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from alipes.errors import ConfigError
+from alipes.errors import ConfigError, TooLarge
 
 __all__ = ["Request", "Response"]
+
+_MAX_FIELDS: Final = 1000
+"""Most fields of a query, as of a form: each costs the reader far more than its bytes."""
 
 
 class Request:
@@ -50,10 +53,17 @@ class Request:
 
     @cached_property
     def query(self) -> dict[str, str]:
-        """The query by name; of a name that stands several times, the last value."""
+        """The query by name; of a name that stands several times, the last value.
+
+        Raises:
+            TooLarge: If it has more than 1,000 fields.
+        """
         from urllib.parse import parse_qsl
 
-        return dict(parse_qsl(self.query_string, keep_blank_values=True, max_num_fields=1000))
+        try:
+            return dict(parse_qsl(self.query_string, keep_blank_values=True, max_num_fields=_MAX_FIELDS))
+        except ValueError as error:
+            raise TooLarge(f"the query has more than {_MAX_FIELDS} fields") from error
 
     @cached_property
     def cookies(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MALFORMED", "TOO_LARGE", "UNFIT", "UNREADABLE_TYPE", "Misfit", "misfit_of"]
+__all__ = ["MALFORMED", "SHOWN_CHARACTERS", "TOO_LARGE", "UNFIT", "UNREADABLE_TYPE", "Misfit", "misfit_of"]
 
 MALFORMED: Final = 400
 """Status of a body that cannot be read at all, such as JSON that is cut off."""
@@ -19,6 +19,9 @@ UNREADABLE_TYPE: Final = 415
 UNFIT: Final = 422
 """Status of a body that can be read and does not fit the annotations, as people know it from FastAPI."""
 
+
+SHOWN_CHARACTERS: Final = 1000
+"""Most characters of an error that a client reads: names of members, which it repeats, may be as long as a body."""
 
 _AT: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
 
@@ -34,7 +37,8 @@ class Misfit(ValueError):
 
     def __init__(self, what: str, *, path: str = "", status: int = UNFIT) -> None:
         """Takes what is wrong and where."""
-        super().__init__(f"${path}: {what}" if status == UNFIT or path else what)
+        text = f"${path}: {what}" if status == UNFIT or path else what
+        super().__init__(text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}...")
         self.path = path
         self.what = what
         self.status = status
