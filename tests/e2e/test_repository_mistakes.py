@@ -19,13 +19,14 @@ import pytest
 from support.models import add_model
 from support.server import ServerDidNotStart, ServerProcess
 
-EXPORT = "(docs/how-to/export-models.md)"
-
 # The paths of a model's folder, and the advice that the index has of it.
 MISTAKES = {
     "flat": (["model.onnx"], "move flat/model.onnx to flat/1/model.onnx: "),
     "flat_py": (["model.py"], "move flat_py/model.py to flat_py/1/model.py: "),
-    "flat_joblib": (["model.joblib"], f"export flat_joblib/model.joblib to ONNX, as flat_joblib/1/model.onnx {EXPORT}"),
+    "flat_joblib": (
+        ["model.joblib"],
+        "move flat_joblib/model.joblib to flat_joblib/1/model.joblib, and start ",
+    ),
     "flat_pt": (["net.pt"], "move flat_pt/net.pt to flat_pt/1/model.pt: "),
     "letters": (["one/model.onnx"], "rename letters/one to letters/1: "),
     "empty": ([], "put the model's file at empty/1/model.onnx (or model.py), or remove the folder"),
@@ -37,19 +38,23 @@ MISTAKES = {
     "cbm": (["1/model.cbm"], "install it with: pip install 'alipes[catboost]'"),
     "flat_ubj": (["model.ubj"], "move flat_ubj/model.ubj to flat_ubj/1/model.ubj: "),
     "renamed_skops": (["1/mine.skops"], "rename renamed_skops/1/mine.skops to model.skops, or write backend: "),
-    "pkl": (["1/forest.pkl"], "export pkl/1/forest.pkl to ONNX, as "),
+    "pkl": (["1/forest.pkl"], "rename pkl/1/forest.pkl to model.pkl, or write "),
     "saved": (["1/saved/saved_model.pb"], "rename saved/1/saved to model.savedmodel: "),
     "keras": (["net.keras"], "move keras/net.keras to keras/1/model.keras: "),
     "xml": (["1/net.xml"], "rename xml/1/net.xml to model.xml, or write "),
-    "plan": (["1/model.plan"], "export plan/1/model.plan to ONNX, as "),
+    "lfs": (["1/model.onnx"], "fetch lfs/1/model.onnx with: git lfs pull: it is a pointer of Git LFS, not the model"),
+    "plan": (["1/model.plan"], "serve the ONNX file that plan/1/model.plan was built from, as "),
 }
+
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 4\n"
 
 
 def write(folder: Path, paths: list[str]) -> None:
     folder.mkdir(parents=True)
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text("no model")
+        (folder / path).write_text(LFS if folder.name == "lfs" else "no model")
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +133,7 @@ def test_a_terminal_ends_with_addresses_and_what_to_type(tmp_path: Path) -> None
     assert "/v2/models/double" in block
     assert all(len(line) <= 80 for line in (*block.splitlines(), *table[table.index("┏") :].splitlines()))
     words = "".join(character for character in table if character not in "│ \n")
-    assert "exportnet/1/model.plantoONNX,asnet/1/model.onnx" in words, "the table has the advice"
+    assert "servetheONNXfilethatnet/1/model.planwasbuiltfrom" in words, "the table has the advice"
     assert "Started" not in shown
 
 
@@ -203,6 +208,6 @@ def test_a_load_on_request_is_refused_with_the_advice(tmp_path: Path) -> None:
         text = json.loads(failure.value.read())["error"]
     assert text.startswith("load failed for model 'net': version 1 is at UNAVAILABLE state: Unsupported: backend")
     assert text.endswith(
-        "export net/1/model.plan to ONNX, as net/1/model.onnx (docs/how-to/export-models.md): a TensorRT "
-        "plan is not served as it is\n"
+        "serve the ONNX file that net/1/model.plan was built from, as net/1/model.onnx (docs/how-to/use-gpus.md): it "
+        "is a TensorRT plan\n"
     )

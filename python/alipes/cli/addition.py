@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from alipes.cli.failures import CommandFailed
+from alipes.config.file_kinds import kind_at
 from alipes.config.nearest import nearest
 from alipes.errors import AlipesError, ExportError
-from alipes.repository.inspection import unserved, usual_name
 from alipes.repository.platform import Platform
 
 if TYPE_CHECKING:
@@ -73,11 +73,12 @@ def _platform(file: Path) -> Platform:
         return Platform.ONNX
     if file.suffix == ".py" or (file / "model.py").is_file():
         return Platform.PYTHON
-    if advice := unserved(file.name):
-        raise CommandFailed(*advice.split(": ", 1))
-    if usual := usual_name(file.name):
+    kind, version = kind_at(file), f"{_name(file)}/1"
+    if kind is not None and not kind.is_served:
+        raise CommandFailed(kind.instead(str(file), version), "it is not served as it is")
+    if kind is not None:
         raise CommandFailed(
-            f"copy {file} to {_name(file)}/1/{usual} in the repository: it needs no more than that",
+            f"copy {file} to {version}/{kind.filename} in the repository{kind.and_then()}",
             "this command writes ONNX and Python models, with their configurations",
         )
     raise CommandFailed("name a .onnx file, a model.py, or a folder that holds one", f"{file} is none of these")

@@ -1,14 +1,11 @@
-"""The one table of platforms, backends and model files, and what people call such files."""
+"""The one table of platforms, backends and model files; `file_kinds` tells files that have other names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Final
 
-__all__ = ["PLATFORMS", "SERVED_FILES", "USUAL_FILES", "Platform"]
+__all__ = ["PLATFORMS", "SERVED_FILES", "Platform"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +50,3 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
 
 SERVED_FILES: Final = frozenset(row.filename for row in PLATFORMS if row.served and row.filename)
 """What model files are called that are served as they are."""
-
-_TELLING: Final = frozenset((".onnx", ".py", ".pt", ".pt2", ".xml", ".keras", ".savedmodel", ".ubj", ".cbm", ".skops"))
-"""Ends of names that tell the kind of a model; `.txt`, `.json` or `.pb` are those of many other files, too."""
-
-
-def _usual_files() -> Mapping[str, Platform]:
-    rows = {PurePosixPath(row.filename).suffix: row for row in reversed(PLATFORMS) if row.served}
-    telling = {suffix: row for suffix, row in rows.items() if suffix in _TELLING}
-    return MappingProxyType({**telling, ".pth": telling[".pt"]})
-
-
-USUAL_FILES: Final = _usual_files()
-"""The kind of a model whose file has another name than the usual one, by how that name ends."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from alipes.config.advice import EXPORT_PAGE, TO_EXPORT
-from alipes.config.model_files import PLATFORMS, USUAL_FILES
+from alipes.config.file_kinds import folder_kind, kind_of_name
+from alipes.config.model_files import PLATFORMS
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.platforms import backend_of
 from alipes.config.schema import ModelConfig
@@ -18,7 +18,7 @@ from alipes.repository.model_config import CONFIG_FILE
 from alipes.repository.platform import BACKENDS, SERVED
 from alipes.repository.store.base import Store
 
-__all__ = ["FoundModel", "Inspection", "inspect", "unserved", "usual_name"]
+__all__ = ["FoundModel", "Inspection", "inspect"]
 
 _NOT_OFFERED: Final = frozenset(BACKENDS[one] for one in BACKENDS if one not in SERVED)
 _WITHOUT_FILE: Final = frozenset({"ensemble", "snapshotter", "averager", "picture", "softmax", "top_k", "mean_pooling"})
@@ -71,20 +71,6 @@ def inspect(store: Store) -> Inspection:
     if not found.models and not found.remarks:
         found.remarks[""] = "it holds no model: put one at NAME/1/model.onnx, or type `alipes repo add`"
     return found
-
-
-def unserved(name: str) -> str:
-    """What to do with a file that cannot be served as it is; empty for any other, by how its name ends."""
-    kind = TO_EXPORT.get(PurePosixPath(name).suffix.lower())
-    if kind is None:
-        return ""
-    return f"export it to ONNX ({EXPORT_PAGE}): {kind} is not served as it is"
-
-
-def usual_name(name: str) -> str:
-    """What a file that can be served is to be called in the folder of a version; empty for any other."""
-    kind = USUAL_FILES.get(PurePosixPath(name).suffix.lower())
-    return kind.filename if kind is not None else ""
 
 
 class _Folder:
@@ -140,7 +126,7 @@ class _Folder:
             return f"rename it to {int(name)}: the number of a version has no zeros in front"
         path = f"{self._name}/{name}"
         names = self._store.list(path)
-        if not any(PurePosixPath(one).suffix.lower() in {*USUAL_FILES, *TO_EXPORT} for one in names):
+        if folder_kind(names) is None and not any(kind_of_name(one) for one in names):
             return ""  # whatever a model keeps beside its versions
         number = max(self._model.versions, default=0) + 1
         return f"rename it to {number}: the folder of a version is called by its number"
@@ -159,13 +145,15 @@ class _Folder:
             self._remarks.update(remark)
 
     def _in_version(self, path: str, names: Sequence[str], expected: str) -> dict[str, str]:
-        for name in names:
-            if usual := usual_name(name):
-                usual = expected or usual
-                return {f"{path}/{name}": f"rename it to {usual}, or name it in {CONFIG_FILE}: default_model_filename"}
-        for name in names:
-            if advice := unserved(name):
-                return {f"{path}/{name}": advice}
+        kinds = [(name, kind) for name in names if (kind := kind_of_name(name)) is not None]
+        for name, kind in sorted(kinds, key=lambda one: not one[1].is_served):
+            usual = expected or kind.filename
+            if not kind.is_served:
+                return {f"{path}/{name}": kind.instead("it", path)}
+            if usual == name:
+                return {f"{path}/{name}": kind.further}
+            renamed = f"rename it to {usual}, or name it in {CONFIG_FILE}: default_model_filename"
+            return {f"{path}/{name}": f"{renamed}{kind.and_then()}"}
         usual = expected or next((row.filename for row in PLATFORMS if row.backend == self._model.kind), "")
         if self._model.kind and self._model.kind not in BACKENDS.values():
             return {}  # the backend of another package has files of its own
@@ -180,10 +168,13 @@ def _kind(config: ModelConfig) -> str:
 
 def _misplaced(file: str, model: str) -> str:
     """What to do with the file of a model that lies beside versions, or beside models."""
-    usual = usual_name(file)
-    if usual and (usual != "model.py" or file == "model.py"):
-        return f"move it to {model}/1/{usual}: each version has a folder, called by its number"
-    return unserved(file)
+    kind = kind_of_name(file)
+    if kind is None or (kind.filename == "model.py" and file != "model.py"):
+        return ""
+    if not kind.is_served:
+        return kind.instead("it", f"{model}/1")
+    moved = f"move it to {model}/1/{kind.filename}{kind.and_then()}"
+    return f"{moved}: each version has a folder, called by its number"
 
 
 def _is_version(name: str) -> bool:

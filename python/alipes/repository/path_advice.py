@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from alipes.config.advice import file_kind
-from alipes.config.model_files import USUAL_FILES
+from alipes.config.advice import loose_advice
+from alipes.config.file_kinds import FileKind, kind_at
 from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of
 
-__all__ = ["empty_advice", "refused_advice"]
+__all__ = ["beside_advice", "empty_advice", "refused_advice"]
 
 # Names that one that is absent is compared with, at most.
 _COMPARED: Final = 1000
@@ -36,22 +36,48 @@ def empty_advice(path: Path) -> str:
     except OSError:
         return ""
     for one in found:
-        if kind := USUAL_FILES.get(one.suffix):
-            home = path / one.stem / "1" / kind.filename
-            return f"move {one} to {home}: each model has a folder, and each version"
-        if file_kind(one):
-            return f"export {one} to ONNX, as {path / one.stem}/1/model.onnx"
+        if advice := _loose(one):
+            return advice
     return f"put one at {path}/NAME/1/model.onnx (docs/tutorial/first-model.md)"
+
+
+def beside_advice(path: Path) -> str:
+    """What to do with a file that lies beside the folders of models; empty where there is none.
+
+    Programs in Python are left alone: scripts lie beside models on purpose.
+
+    Args:
+        path: The repository.
+    """
+    try:
+        files = sorted(one for one in path.iterdir() if one.suffix != ".py" and kind_of(one) == "file")
+    except OSError:
+        return ""
+    return next((advice for one in files if (advice := _loose(one))), "")
 
 
 def _file_advice(path: Path) -> str:
     """A model is served with the folder of its repository: three folders up where the file lies as it should."""
     if path.parent.name.isdigit() and len(path.parents) > 2:
         return f"serve the folder of its repository: alipes serve {path.parents[2]}"
-    kind = USUAL_FILES.get(path.suffix, USUAL_FILES[".onnx"])
-    moved = f"{path.stem}/1/{kind.filename}"
-    verb = "export it to ONNX, as" if file_kind(path) else "put the file at"
-    return f"{verb} MODELS/{moved}, and serve that folder: alipes serve MODELS"
+    kind, version = _kind(path), f"MODELS/{path.stem}/1"
+    if kind is not None and not kind.is_served:
+        return f"{kind.instead('it', version)}; then serve that folder: alipes serve MODELS"
+    filename, further = (kind.filename, kind.and_then()) if kind is not None else ("model.onnx", "")
+    return f"put the file at {version}/{filename}, and serve that folder: alipes serve MODELS{further}"
+
+
+def _loose(path: Path) -> str:
+    """What to do with a file that lies beside the folders of models; empty where it is none of a model."""
+    kind = _kind(path)
+    return loose_advice(str(path), f"{path.parent / path.stem}/1", kind) if kind is not None else ""
+
+
+def _kind(path: Path) -> FileKind | None:
+    try:
+        return kind_at(path)
+    except OSError:
+        return None
 
 
 def _absent_advice(path: Path) -> str:

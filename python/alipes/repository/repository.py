@@ -15,7 +15,7 @@ from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder, check_model_name, holds_model, subdirectories
-from alipes.repository.path_advice import empty_advice
+from alipes.repository.path_advice import beside_advice, empty_advice
 from alipes.repository.store.open import without_scheme
 from alipes.types import ModelKey
 
@@ -147,13 +147,15 @@ class Repository:
             )
         return tuple(found)
 
-    def advice_if_empty(self) -> tuple[str, ...]:
-        """One sentence for each folder that was given as a repository and holds no folder of a model."""
-        empty = [path for path in self.paths if self._seen.get(path) == [] and kind_of(path) == "folder"]
+    def advice(self) -> tuple[str, ...]:
+        """One sentence for each repository without a folder of a model, or with a model's file beside such folders."""
+        ours = [path for path in self.paths if path not in self._mirrors and kind_of(path) == "folder"]
+        empty = {path: self._seen.get(path) == [] for path in ours}
+        found = ((path, empty_advice(path) if empty[path] else beside_advice(path)) for path in ours)
         return tuple(
-            f"model repository '{self._called(path)}' holds no model: {advice}"
-            for path in empty
-            if path not in self._mirrors and (advice := empty_advice(path))
+            f"model repository '{self._called(path)}' holds {'no model' if empty[path] else 'a loose file'}: {advice}"
+            for path, advice in found
+            if advice
         )
 
     def stamp(self) -> tuple[int, ...]:

@@ -120,9 +120,9 @@ class Lifecycle:
         """One sentence for each path that was given as a repository and is probably none."""
         return self._repository.mistakes()
 
-    def advice_if_empty(self) -> tuple[str, ...]:
+    def advice(self) -> tuple[str, ...]:
         """One sentence for each repository without a model: what to put into it."""
-        return self._repository.advice_if_empty()
+        return self._repository.advice()
 
     @property
     def unreadable(self) -> tuple[str, ...]:

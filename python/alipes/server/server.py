@@ -242,7 +242,7 @@ class InProcessServer:
         for mistake in self._lifecycle.mistakes():
             log.error("%s", mistake)
         if self._options.repository.control_mode != "explicit":
-            for advice in self._lifecycle.advice_if_empty():
+            for advice in self._lifecycle.advice():
                 log.warning("%s", advice)
         failed += self._load_side_by_side(self._lifecycle.put_off(), compose=True)
         return tuple(sorted(failed))

@@ -119,6 +119,34 @@ def test_ragged_inputs_and_sequences_are_refused_together(repository: Path, serv
         )
 
 
+SHAPES = """
+class TritonPythonModel:
+    def execute(self, requests):
+        sizes = sorted(given(request).shape[1] for request in requests)
+        return [answer(SIZES=np.array([sizes], np.int32)) for _ in requests]
+"""
+
+
+@pytest.mark.parametrize("strategy", ["", "oldest { max_candidate_sequences: 4 }"])
+def test_sequences_of_different_shapes_share_a_batch_of_a_python_model(
+    repository: Path, serve: Serve, strategy: str
+) -> None:
+    folder = add_python_model(
+        repository, "ragged", SHAPES, signature="X: INT32[-1] -> SIZES: INT32[-1]", config=config(strategy, 2)
+    )
+    file = folder / "config.pbtxt"
+    file.write_text(file.read_text().replace("input [ {", "input [ { allow_ragged_batch: true", 1))
+    assert "allow_ragged_batch" in file.read_text()
+    server = serve(repository, environment={"TRITONSERVER_DELAY_SCHEDULER": "2"})
+
+    def ask(number: int) -> list[int]:
+        with Caller(server, "http") as caller:
+            return caller.step("ragged", number, {"X": [list(range(number + 1))]}, start=True)["SIZES"][0]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(ask, (1, 2))) == [[2, 3], [2, 3]]
+
+
 @pytest.mark.parametrize("strategy", ["", "oldest { max_candidate_sequences: 4 }"])
 def test_a_warm_up_of_several_requests_fills_rows_and_leaves_no_state(
     repository: Path, serve: Serve, strategy: str

@@ -119,7 +119,7 @@ def test_a_model_in_python_is_added_with_what_lies_beside_it(source: str, tmp_pa
         (["repo", "list", "elsewhere"], "alipes repo add"),
         (["repo", "tree", "double.onnx"], "name the folder that holds the models"),
         (["repo", "add", "models", "doubel.onnx"], "did you mean double.onnx?"),
-        (["repo", "add", "models", "forest.joblib"], "export it to ONNX"),
+        (["repo", "add", "models", "forest.joblib"], "--allow-pickles=MODEL"),
         (["repo", "add", "models", "net.keras"], "copy net.keras to net/1/model.keras in the repository"),
         (["repo", "add", "models", "notes.txt"], "name a .onnx file, a model.py"),
         (["repo", "add", "models", "function.py"], "write a class TritonPythonModel"),

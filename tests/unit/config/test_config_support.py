@@ -71,6 +71,8 @@ def test_what_is_refused_wins_over_what_is_ignored() -> None:
 )
 def test_what_is_made_of_a_whole_batch_is_refused_beside_sequences(text: str, wanted: str) -> None:
     check_support(parse_pbtxt(f'name: "m" dynamic_batching {{ }} {text}'))
+    if "ragged" in wanted:  # a Python model gets each request's tensors separately
+        check_support(parse_pbtxt(f'name: "m" backend: "python" sequence_batching {{ }} {text}'))
     with pytest.raises(ConfigError) as refused:
         check_support(parse_pbtxt(f'name: "m" sequence_batching {{ }} {text}'))
     assert f"model 'm' has sequence_batching and {wanted}, which are not offered together" in str(refused.value)

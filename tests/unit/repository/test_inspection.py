@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from alipes.config.advice import TO_EXPORT
-from alipes.repository.inspection import FoundModel, inspect, unserved
+from alipes.repository.inspection import FoundModel, inspect
 from alipes.repository.store.open import open_store
 from support.models import add_model
 
@@ -55,9 +54,14 @@ def test_models_are_found_with_their_kind_and_versions(repository: Path) -> None
         ("m/01/model.onnx", "", "m/01", "rename it to 1"),
         ("m/model.onnx", "", "m/model.onnx", "move it to m/1/model.onnx"),
         ("m/model.py", "", "m/model.py", "move it to m/1/model.py"),
-        ("m/model.joblib", "", "m/model.joblib", "export it to ONNX"),
+        (
+            "m/model.joblib",
+            "",
+            "m/model.joblib",
+            "m/1/model.joblib, and start the server with --allow-pickles",
+        ),
         ("m/1/net.pt", "", "m/1/net.pt", "rename it to model.pt"),
-        ("m/1/model.plan", "", "m/1/model.plan", "export it to ONNX"),
+        ("m/1/model.plan", "", "m/1/model.plan", "serve the ONNX file that it was built from"),
         ("m/other.ubj", "", "m/other.ubj", "move it to m/1/model.ubj"),
         ("m/1/other.cbm", "", "m/1/other.cbm", "rename it to model.cbm"),
         ("m.skops", "", "m.skops", "move it to m/1/model.skops"),
@@ -105,9 +109,4 @@ def test_the_backend_of_another_package_has_files_of_its_own(repository: Path) -
 def test_a_model_for_another_server_is_to_be_exported(repository: Path) -> None:
     write(repository, "m/1/model.plan")
     write(repository, "m/config.pbtxt", 'platform: "tensorrt_plan"')
-    assert "export it to ONNX" in remarks(repository)["m/1/model.plan"]
-
-
-def test_every_kind_of_file_that_is_not_served_says_what_it_is() -> None:
-    assert [suffix for suffix in TO_EXPORT if TO_EXPORT[suffix] not in unserved(f"model{suffix.upper()}")] == []
-    assert unserved("model.onnx") == ""
+    assert "the ONNX file that it was built from" in remarks(repository)["m/1/model.plan"]

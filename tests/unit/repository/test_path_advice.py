@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from alipes.repository.path_advice import empty_advice, refused_advice
+from alipes.repository.path_advice import beside_advice, empty_advice, refused_advice
 
 
 def file(path: Path) -> Path:
@@ -26,6 +26,7 @@ def test_a_file_in_its_version_leads_to_its_repository(tmp_path: Path) -> None:
         ("louder.py", "put the file at MODELS/louder/1/model.py"),
         ("net.pt", "put the file at MODELS/net/1/model.pt"),
         ("net.keras", "put the file at MODELS/net/1/model.keras"),
+        ("churn.bst", "put the file at MODELS/churn/1/model.ubj"),
     ],
 )
 def test_a_file_elsewhere_is_to_be_put_into_a_repository(tmp_path: Path, name: str, mend: str) -> None:
@@ -50,7 +51,28 @@ def test_an_empty_repository_shows_where_a_model_goes(tmp_path: Path) -> None:
     assert empty_advice(tmp_path) == f"put one at {tmp_path}/NAME/1/model.onnx (docs/tutorial/first-model.md)"
     file(tmp_path / "notes.txt")
     file(tmp_path / "net.h5")
-    assert empty_advice(tmp_path) == f"export {tmp_path}/net.h5 to ONNX, as {tmp_path}/net/1/model.onnx"
+    assert empty_advice(tmp_path).startswith(f"save the model of {tmp_path}/net.h5 as {tmp_path}/net/1/model.keras, ")
     file(tmp_path / "digits.onnx")
     assert empty_advice(tmp_path).startswith(f"move {tmp_path}/digits.onnx to {tmp_path}/digits/1/model.onnx: ")
     assert empty_advice(tmp_path / "nowhere") == ""
+
+
+def test_files_that_lead_to_no_model_say_what_to_make_of_them(tmp_path: Path) -> None:
+    advice = refused_advice(file(tmp_path / "net.h5"))
+    assert advice == (
+        "save the model of it as MODELS/net/1/model.keras, with Keras (docs/how-to/serve-tensorflow.md): it is a Keras "
+        "model in the older format; then serve that folder: alipes serve MODELS"
+    )
+    advice = refused_advice(file(tmp_path / "forest.pkl"))
+    assert advice.startswith("put the file at MODELS/forest/1/model.pkl, and serve that folder: alipes serve MODELS, ")
+    assert "--allow-pickles=MODEL" in advice
+
+
+def test_a_loose_file_beside_models_is_named(tmp_path: Path) -> None:
+    file(tmp_path / "digits" / "1" / "model.onnx")
+    file(tmp_path / "client.py")
+    file(tmp_path / "README.md")
+    assert beside_advice(tmp_path) == ""
+    file(tmp_path / "net.pt")
+    assert beside_advice(tmp_path).startswith(f"move {tmp_path}/net.pt to {tmp_path}/net/1/model.pt: ")
+    assert beside_advice(tmp_path / "nowhere") == ""

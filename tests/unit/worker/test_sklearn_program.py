@@ -207,6 +207,11 @@ def test_a_file_that_answers_nothing_for_zeros_needs_a_configuration(tmp_path: P
 def test_a_package_that_a_pickle_needs_is_named(tmp_path: Path) -> None:
     refused = refusal(tmp_path / "model.pkl", b"calipes_of_tomorrow\nModel\n.", allows_pickles=True)
     assert "what it holds is of the package 'alipes_of_tomorrow', which is not installed" in refused
+    # A module that releases of scikit-learn before 0.22 had.
+    refused = refusal(
+        tmp_path / "model.pkl", b"csklearn.ensemble.forest\nRandomForestRegressor\n.", allows_pickles=True
+    )
+    assert "another release of scikit-learn wrote it, with a module 'sklearn.ensemble.forest'" in refused
 
 
 def written_by(version: str) -> bytes:

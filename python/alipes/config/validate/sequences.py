@@ -17,6 +17,9 @@ _FLAGS: Final = ("CONTROL_SEQUENCE_START", "CONTROL_SEQUENCE_END", "CONTROL_SEQU
 
 _CORRELATION: Final = "CONTROL_SEQUENCE_CORRID"
 _CORRELATION_TYPES: Final = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
+_SEPARATE: Final = "python"
+"""The backend whose models get the tensors of each request separately."""
+
 _VALUES: Final = ("int32_false_true", "fp32_false_true", "bool_false_true")
 _EITHER: Final = "'int32_false_true', 'fp32_false_true' or 'bool_false_true'"
 _SEVERAL: Final = _EITHER.replace(" or ", " and ")
@@ -36,14 +39,16 @@ def check_sequences(config: ModelConfig) -> None:
 def refuse_ragged_sequences(config: ModelConfig) -> None:
     """Refuse what is made of a whole batch where each sequence has its own row: it is not offered.
 
+    A Python model gets the tensors of each request separately, so that ragged inputs make nothing of the batch.
+
     Raises:
-        ConfigError: If a model with `sequence_batching` wants ragged inputs, `batch_input` or `batch_output`.
+        ConfigError: If a model with `sequence_batching` wants `batch_input`, `batch_output`, or ragged inputs that are
+            joined.
     """
     if not config.HasField("sequence_batching"):
         return
-    ragged = next(
-        (f"input.allow_ragged_batch of '{port.name}'" for port in config.input if port.allow_ragged_batch), ""
-    )
+    joined = [port.name for port in config.input if port.allow_ragged_batch and config.backend != _SEPARATE]
+    ragged = f"input.allow_ragged_batch of '{joined[0]}'" if joined else ""
     wanted = ragged or ("batch_input" if config.batch_input else "batch_output" if config.batch_output else "")
     if wanted:
         raise ConfigError(

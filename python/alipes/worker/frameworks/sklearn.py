@@ -84,6 +84,12 @@ def _opened(opening: Opening, load: Any) -> Any:
         with reading(opening):
             return load()
     except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "sklearn":
+            raise opening.refuse(
+                f"another release of scikit-learn wrote it, with a module '{error.name}' that the installed "
+                f"{import_module('sklearn').__version__} does not have: open it with that release, and save it again "
+                "as model.skops or as ONNX"
+            ) from error
         raise opening.refuse(
             f"what it holds is of the package '{error.name}', which is not installed: install it beside alipes"
         ) from error
