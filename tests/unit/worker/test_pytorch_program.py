@@ -500,8 +500,8 @@ BY_PATH = stepped("ARGS[0]", "ARGS[1]", "RESULT[pair][0]", "ARGS[2]", "RESULT[su
 
 @pytest.mark.parametrize(
     ("save", "config"),
-    [(WRITTEN, BY_NUMBER), (WRITTEN, BY_NAME), (WRITTEN, BY_PATH)],
-    ids=["exported-number", "exported-name", "exported-path"],
+    [(WRITTEN, BY_NUMBER), (WRITTEN, BY_NAME), (WRITTEN, BY_PATH), (WRITTEN, BY_PATH.replace("ARGS[2]", "KWARGSx"))],
+    ids=["exported-number", "exported-name", "exported-path", "exported-keyword"],
 )
 def test_controls_and_states_go_where_their_names_say(opened: Any, save: Save, config: str) -> None:
     check_steps(opened(save, config), config)

@@ -18,6 +18,9 @@ __all__ = ["Arguments", "InputBinding", "OutputBinding", "Results", "bind_inputs
 
 _NUMBERED: Final = re.compile(r".+__(\d{1,9})")
 
+_KEYED: Final = re.compile(r"KWARGS\[?(\w+)\]?")
+"""A named argument: Triton 2.70 writes the name without brackets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -187,6 +190,9 @@ def _said_position(name: str, arguments: Arguments) -> int | None:
     for said in (arguments.names, arguments.paths):
         if name in said:
             return said.index(name)
+    keyed = _KEYED.fullmatch(name)
+    if keyed is not None and keyed[1] in arguments.names and arguments.paths:
+        return arguments.names.index(keyed[1])
     numbered = _NUMBERED.fullmatch(name)
     position = int(numbered[1]) if numbered is not None else None
     return position if position is not None and (position < len(arguments.names) or arguments.unlimited) else None
