@@ -109,6 +109,32 @@ def add(repository: Path, name: str, config: str | None = None) -> Path:
     return folder
 
 
+class Totals(tensorflow.Module):  # type: ignore[misc]
+    """Signatures that write a variable in a call, read one, draw by chance, and fill a table."""
+
+    def __init__(self) -> None:
+        self.total = tensorflow.Variable(np.zeros(1, "f4"))
+        self.seed = tensorflow.Variable(np.zeros(1, "u4"), dtype=tensorflow.uint32)
+
+    @tensorflow.function(input_signature=[tensorflow.TensorSpec([1], tensorflow.float32, name="x")])  # type: ignore[untyped-decorator]
+    def write(self, x: Any) -> Any:
+        return {"y": self.total.assign_add(x) + 0.0}
+
+    @tensorflow.function(input_signature=[tensorflow.TensorSpec([1], tensorflow.float32, name="x")])  # type: ignore[untyped-decorator]
+    def read(self, x: Any) -> Any:
+        return {"y": self.total + x}
+
+    @tensorflow.function(input_signature=[tensorflow.TensorSpec([1], tensorflow.float32, name="x")])  # type: ignore[untyped-decorator]
+    def draw(self, x: Any) -> Any:
+        self.seed.assign(self.seed + tensorflow.constant(1, tensorflow.uint32))
+        return {"y": x + tensorflow.random.normal([1])}
+
+
+def stateful() -> Any:
+    keras.utils.set_random_seed(3)
+    return keras.Sequential([keras.Input((2, 4), batch_size=1), keras.layers.LSTM(2, stateful=True)])
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save(tmp_path_factory.mktemp("saved") / "model")
@@ -355,3 +381,25 @@ def _change(file: Path, name: str, old: bytes, new: bytes | None = None) -> None
 )
 def test_a_server_says_why_a_model_is_not_served(server: ServerProcess, model: str, words: str) -> None:
     assert words in reason(server, model)
+
+
+def test_a_graph_that_writes_its_variables_is_refused(tmp_path: Path) -> None:
+    made = Totals()
+    signatures = {"serving_default": made.write, "read": made.read, "draw": made.draw}
+    tensorflow.saved_model.save(made, str(tmp_path / "model.savedmodel"), signatures=signatures)
+    from alipes.worker.frameworks.runner import start_runner
+
+    framework = {"program": "alipes.worker.frameworks.tensorflow", "extra": "alipes[keras]"}
+
+    def opening(signature: str, file: Path = tmp_path / "model.savedmodel") -> Opening:
+        text = parameter("TF_SIGNATURE_DEF", signature) + 'output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]'
+        text += 'input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]'
+        return Opening("m", file, json.loads(config_json(parse_pbtxt(text, file))))
+
+    with pytest.raises(LoadError, match=r"it keeps a state from one call to the next \(AssignAddVariableOp"):
+        start_runner(framework, opening("serving_default"))
+    for signature in ("read", "draw"):
+        start_runner(framework, opening(signature)).finalize()
+    stateful().save(tmp_path / "model.keras")
+    with pytest.raises(LoadError, match="it keeps a state from one call to the next"):
+        start_runner(framework, Opening("m", tmp_path / "model.keras", {}))

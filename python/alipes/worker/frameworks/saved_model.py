@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from alipes.worker.frameworks.graph_writes import written
 from alipes.worker.frameworks.opened import OpenedModel, Opening, reading
 from alipes.worker.frameworks.saved_model_file import find_graph, find_signature, ports_of, tag
 
@@ -25,6 +26,9 @@ __all__ = ["SavedModel", "newer_explained", "open_saved_model", "release"]
 
 tensorflow: Any = import_module("tensorflow")  # by name, since type checkers need not have it
 tensorflow.get_logger().setLevel("ERROR")  # it calls sessions deprecated, which it needs itself
+
+_MOST_NAMED: Final = 3
+"""Operations that write, in the message about a model with hidden state."""
 
 
 def open_saved_model(opening: Opening, folder: str) -> SavedModel:
@@ -47,7 +51,9 @@ def open_saved_model(opening: Opening, folder: str) -> SavedModel:
     made_by = graph.meta_info_def.tensorflow_version
     with newer_explained(opening, "tensorflow", made_by, tensorflow.__version__), session.graph.as_default():
         tensorflow.compat.v1.saved_model.load(session, [tag(opening)], folder)
-    return SavedModel(session, signature, ports, outputs)
+    model = SavedModel(session, signature, ports, outputs)
+    model.hidden = ", ".join(written(graph, signature)[:_MOST_NAMED])
+    return model
 
 
 class SavedModel(OpenedModel):
