@@ -606,7 +606,7 @@ class ClientStream:
         """
     def receive(
         self, most: int, timeout_s: float | None = None
-    ) -> list[tuple[str, dict[str, np.ndarray[Any, Any]] | None, str | None, bool]] | None:
+    ) -> list[tuple[str, dict[str, np.ndarray[Any, Any]] | None, str | None, bool | None]] | None:
         """What has arrived, in order; waits for the first response without the interpreter.
 
         Args:
@@ -615,8 +615,8 @@ class ClientStream:
 
         Returns:
             A tuple for each response: the request's id; its outputs by name (read-only arrays), or ``None``; the
-            error's text, or ``None``; and whether it is the request's last response, which only decoupled models say no
-            of. The list is empty when the time is up. ``None`` when the stream has ended and nothing is left: see
+            error's text, or ``None``; and whether it is the request's last response, or ``None`` where the server does
+            not say. The list is empty when the time is up. ``None`` when the stream has ended and nothing is left: see
             `status`.
         """
     def half_close(self) -> None:

@@ -18,10 +18,11 @@ Script = Callable[[Iterator[Any]], Iterator[Any]]
 class ScriptedServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
     """One model with one FP32 input and output of one number, `plain` or with a `state`. A context manager."""
 
-    def __init__(self, script: Script, *, stateful: bool = False, port: int = 0) -> None:
+    def __init__(self, script: Script, *, stateful: bool = False, decoupled: bool = False, port: int = 0) -> None:
         """Starts at once."""
         self._script = script
         self._stateful = stateful
+        self._decoupled = decoupled
         self.requests: list[Any] = []
         self.streams = 0
         self._lock = threading.Lock()
@@ -44,6 +45,9 @@ class ScriptedServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ig
     def ServerLive(self, request: Any, context: Any) -> Any:
         return service_pb2.ServerLiveResponse(live=True)
 
+    def ServerReady(self, request: Any, context: Any) -> Any:
+        return service_pb2.ServerReadyResponse(ready=True)
+
     def ModelReady(self, request: Any, context: Any) -> Any:
         return service_pb2.ModelReadyResponse(ready=True)
 
@@ -61,6 +65,7 @@ class ScriptedServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ig
         answer.config.name = request.name
         answer.config.input.add(name="x", data_type=11, dims=[-1, 1])
         answer.config.output.add(name="y", data_type=11, dims=[-1, 1])
+        answer.config.model_transaction_policy.decoupled = self._decoupled
         if self._stateful:
             answer.config.sequence_batching.max_sequence_idle_microseconds = 1
         return answer
@@ -79,8 +84,8 @@ class ScriptedServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ig
             yield request
 
 
-def twice(request: Any, request_id: str | None = None) -> Any:
-    """The answer `2 x`."""
+def twice(request: Any, request_id: str | None = None, *, last: bool | None = None) -> Any:
+    """The answer `2 x`, which says whether it is the last one, or does not."""
     x = np.frombuffer(request.raw_input_contents[0], np.float32)
     answer = service_pb2.ModelStreamInferResponse()
     response = answer.infer_response
@@ -88,6 +93,8 @@ def twice(request: Any, request_id: str | None = None) -> Any:
     response.id = request.id if request_id is None else request_id
     response.outputs.add(name="y", datatype="FP32", shape=[1, 1])
     response.raw_output_contents.append((2 * x).tobytes())
+    if last is not None:
+        response.parameters["triton_final_response"].bool_param = last
     return answer
 
 

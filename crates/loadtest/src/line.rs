@@ -199,7 +199,8 @@ impl StreamRequest<'_> {
         loop {
             let (message, mark) = stream.receive().await?;
             let now = alipes_clock::now();
-            let is_over = !self.decoupled || mark.last == Some(true);
+            // Where the server does not say it, a model that is not decoupled has one response.
+            let is_over = mark.last.unwrap_or(!self.decoupled);
             if !mark.error.is_empty() {
                 // What kind of error it was is not said on a stream.
                 let error = ClientError::new(Kind::Refused(2), mark.error);

@@ -76,9 +76,9 @@ def send(stream: ClientStream, value: float, request_id: str, columns: int = 2) 
     stream.send("double", "", [("X", "FP32", rows.shape, rows)], request_id=request_id)
 
 
-def receive(stream: ClientStream, count: int) -> list[tuple[str, dict[str, Array] | None, str | None, bool]]:
+def receive(stream: ClientStream, count: int) -> list[tuple[str, dict[str, Array] | None, str | None, bool | None]]:
     """So many responses."""
-    received: list[tuple[str, dict[str, Array] | None, str | None, bool]] = []
+    received: list[tuple[str, dict[str, Array] | None, str | None, bool | None]] = []
     while len(received) < count:
         batch = stream.receive(count - len(received), TIMEOUT_S)
         assert batch, stream.status()

@@ -7,8 +7,9 @@ use h2::{RecvStream, SendStream};
 use http::Request;
 
 use super::messages::Messages;
+use super::status::UNKNOWN;
 use super::{call, status, unary, writer};
-use crate::error::ClientError;
+use crate::error::{ClientError, Kind};
 use crate::target::Target;
 
 /// The head of a `ModelStreamInfer`.
@@ -51,7 +52,19 @@ impl LocalStream {
         match writer::send(&mut self.requests, framed).await {
             Ok(()) => Ok(()),
             // Nothing can be sent since something else happened, which is what is read next.
-            Err(error) => Err(self.receive().await.err().unwrap_or_else(|| broken(&error))),
+            Err(error) => Err(self.reason().await.unwrap_or_else(|| broken(&error))),
+        }
+    }
+
+    /// Why the server takes no further request: an error that it sent before the end, or the status of the end.
+    async fn reason(&mut self) -> Option<ClientError> {
+        let mut refusal = None;
+        loop {
+            match self.receive().await {
+                Ok((_, mark)) if mark.error.is_empty() => {}
+                Ok((_, mark)) => refusal = refusal.or(Some(ClientError::new(Kind::Refused(UNKNOWN), mark.error))),
+                Err(end) => return refusal.or(Some(end)),
+            }
         }
     }
 
@@ -109,4 +122,20 @@ async fn ended(body: &mut RecvStream) -> ClientError {
 
 fn broken(error: &h2::Error) -> ClientError {
     ClientError::of_http2("the connection to the server broke", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::abrupt_server;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_that_cannot_be_sent_fails_with_the_error_that_came_before_the_end() {
+        let (requests, connection) = abrupt_server::connect(abrupt_server::said(&abrupt_server::failure("no memory"), true)).await;
+        let driven = tokio::spawn(connection);
+        let mut stream = LocalStream::open(requests, abrupt_server::head()).await.unwrap();
+        let _ = driven.await.unwrap();
+        let error = stream.send(Bytes::from_static(&[0; 5])).await.unwrap_err();
+        assert_eq!((error.kind, error.message.as_str()), (Kind::Refused(UNKNOWN), "no memory"));
+    }
 }

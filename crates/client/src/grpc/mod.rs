@@ -1,5 +1,7 @@
 //! gRPC from a client's side: calls over HTTP/2, framed as the server's endpoint frames them.
 
+#[cfg(test)]
+mod abrupt_server;
 mod call;
 pub mod connect;
 mod inbox;

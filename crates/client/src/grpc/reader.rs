@@ -19,13 +19,21 @@ const BATCH: usize = 256;
 
 /// Runs until the server ends the stream, or it breaks; says why.
 pub async fn read(response: ResponseFuture, inbox: &Inbox) -> StreamStatus {
-    match follow(response, inbox).await {
+    let mut batch = Vec::new();
+    let outcome = follow(response, inbox, &mut batch).await;
+    // Whatever ended the stream, it came after these: one of them may be the server's reason.
+    inbox.push(&mut batch);
+    match outcome {
         Ok(status) => status,
         Err(error) => StreamStatus { code: UNAVAILABLE, message: error.message },
     }
 }
 
-async fn follow(response: ResponseFuture, inbox: &Inbox) -> Result<StreamStatus, ClientError> {
+async fn follow(
+    response: ResponseFuture,
+    inbox: &Inbox,
+    batch: &mut Vec<StreamReply>,
+) -> Result<StreamStatus, ClientError> {
     let (head, mut body) = response.await.map_err(broken)?.into_parts();
     if let Some((code, message)) = status::of_headers(&head.headers) {
         return Ok(StreamStatus { code, message });
@@ -34,8 +42,8 @@ async fn follow(response: ResponseFuture, inbox: &Inbox) -> Result<StreamStatus,
         let (code, message) = status::of_http(head.status);
         return Ok(StreamStatus { code, message });
     }
-    let (mut messages, mut batch) = (Messages::default(), Vec::new());
-    while let Some(piece) = next(&mut body, inbox, &mut batch).await? {
+    let mut messages = Messages::default();
+    while let Some(piece) = next(&mut body, inbox, batch).await? {
         messages.push(piece);
         while let Some(message) = messages.next()? {
             batch.push(StreamReply::decode(message).map_err(|error| ClientError::broken(error.message))?);
@@ -85,4 +93,41 @@ async fn next(
 
 fn broken(error: h2::Error) -> ClientError {
     ClientError::of_http2("the connection to the server broke", &error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::abrupt_server;
+    use super::*;
+
+    /// The error texts that arrive from a server that says this, and the status behind them.
+    async fn read_from(said: Vec<u8>) -> (Vec<String>, StreamStatus) {
+        let (mut requests, connection) = abrupt_server::connect(said).await;
+        let (response, _body) = requests.send_request(abrupt_server::head(), false).unwrap();
+        let _ = connection.await; // all frames are in before the first is looked at
+        let inbox = Inbox::default();
+        let status = read(response, &inbox).await;
+        let replies = inbox.take(8, std::time::Duration::ZERO).unwrap_or_default();
+        (replies.into_iter().map(|reply| reply.error).collect(), status)
+    }
+
+    #[tokio::test]
+    async fn an_error_is_received_though_the_call_is_reset_behind_it() {
+        let (errors, status) = read_from(abrupt_server::said(&abrupt_server::failure("no memory"), true)).await;
+        assert_eq!((errors, status.code), (vec!["no memory".to_owned()], UNAVAILABLE), "{status:?}");
+    }
+
+    #[tokio::test]
+    async fn an_error_is_received_though_the_connection_ends_behind_it() {
+        let (errors, status) = read_from(abrupt_server::said(&abrupt_server::failure("no memory"), false)).await;
+        assert_eq!((errors, status.code), (vec!["no memory".to_owned()], UNAVAILABLE), "{status:?}");
+    }
+
+    #[tokio::test]
+    async fn an_error_is_received_though_what_follows_it_cannot_be_read() {
+        let compressed = [1, 0, 0, 0, 0];
+        let body = [&abrupt_server::failure("no memory")[..], &compressed].concat();
+        let (errors, status) = read_from(abrupt_server::said(&body, false)).await;
+        assert_eq!((errors, status.message.contains("compressed")), (vec!["no memory".to_owned()], true), "{status:?}");
+    }
 }

@@ -4,7 +4,8 @@ use http::{HeaderMap, StatusCode};
 
 /// Number of the code for what the caller withdrew.
 pub const CANCELLED: i32 = 1;
-const UNKNOWN: i32 = 2;
+/// Number of the code for an error whose code is not said.
+pub const UNKNOWN: i32 = 2;
 /// Number of the code for a server that cannot be reached, or not now.
 pub const UNAVAILABLE: i32 = 14;
 

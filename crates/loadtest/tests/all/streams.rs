@@ -163,6 +163,18 @@ fn a_model_that_is_not_decoupled_answers_once() {
 }
 
 #[test]
+fn an_error_behind_a_response_is_the_failure_of_that_request() {
+    for (decoupled, first) in [(true, None), (true, Some(false)), (false, Some(false))] {
+        let server = StreamServer::start(move |number| match number {
+            0 => Act::Answer(vec![response(first, true), failure("it ran out")]),
+            _ => Act::Answer(vec![response(Some(true), true)]),
+        });
+        let record = measured(streaming(&server, decoupled, closed(1), 3));
+        assert_eq!((record.answers(), record.failures["it ran out"]), (2, 1), "{decoupled} {first:?}");
+    }
+}
+
+#[test]
 fn an_error_on_a_stream_is_the_failure_of_its_request() {
     for decoupled in [false, true] {
         let server = StreamServer::start(|number| match number % 2 {

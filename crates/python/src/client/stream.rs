@@ -122,10 +122,10 @@ impl ClientStream {
     }
 }
 
-/// Request id, outputs, error, whether it is the last.
+/// Request id, outputs, error, whether it is the last, if the server says so.
 fn response<'py>(py: Python<'py>, reply: &StreamReply) -> PyResult<Bound<'py, PyTuple>> {
     let StreamReply { error, reply } = reply;
-    let last = reply.last.unwrap_or(true);
+    let last = reply.last;
     if error.is_empty() {
         let outputs = outputs::dictionary(py, &reply.outputs)?;
         (reply.id.as_str(), outputs, py.None(), last).into_pyobject(py)

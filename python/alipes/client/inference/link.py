@@ -264,10 +264,13 @@ class Link:
             # Some servers name no request in an error; they answer in order, so it is the oldest one's.
             request = in_flight.get(wire_id) or (next(iter(in_flight.values()), None) if text and not wire_id else None)
             if request is None:
+                if text is not None:
+                    # Behind a response that did not say whether others follow: that one was taken for the last.
+                    _LOG.warning("%s refuses a request that is answered already (%r): %s", self._address, wire_id, text)
                 continue
             if outputs and not request.replay:
                 request.answers.append(outputs)
-            if text is None and not last:
+            if text is None and last is False:
                 continue
             in_flight.pop(request.wire_id, None)
             error = None if text is None else of_text(text, self._target.model, str(request.request_id))
@@ -382,6 +385,7 @@ class Link:
             if request.queue.recoverable:
                 waiting.setdefault(request.queue, []).append(request)
             elif request.queue.sequence_id is None and request.tries <= self._recovery.retries:
+                request.answers.clear()  # it is answered anew, from the first response
                 loose.append(request)
             else:
                 lost.append(request)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 __all__ = ["Response", "Stream", "Target"]
 
-Response: TypeAlias = "tuple[str, dict[str, Any] | None, str | None, bool]"
+Response: TypeAlias = "tuple[str, dict[str, Any] | None, str | None, bool | None]"
 """A request's id; its outputs or `None`; the text of its error or `None`; whether it is the last one of its request."""
 
 

@@ -18,7 +18,8 @@ from alipes.errors import DeadlineExceeded
 __all__ = ["AsyncResponses", "Reception", "ResponseSource", "Responses", "in_thread"]
 
 T = TypeVar("T")
-Received: TypeAlias = "list[tuple[str, dict[str, Array] | None, str | None, bool]] | None"
+Arrived: TypeAlias = "tuple[str, dict[str, Array] | None, str | None, bool | None]"
+Received: TypeAlias = "list[Arrived] | None"
 
 _MOST_AT_ONCE: Final = 64
 """Most responses that are taken from the data plane at a time."""
@@ -53,8 +54,9 @@ class Reception:
         self._stream = stream
         self._request = request
         self._limit_s = limit_s
-        self._arrived: deque[tuple[str, dict[str, Array] | None, str | None, bool]] = deque()
+        self._arrived: deque[Arrived] = deque()
         self._ended = False
+        self._marks: set[bool | None] = set()
         _OPEN.add(self)
 
     def take(self) -> tuple[Any, bool]:
@@ -65,6 +67,7 @@ class Reception:
         """
         while self._arrived:
             _, outputs, text, last = self._arrived.popleft()
+            self._marks.add(last)
             if last or text is not None:
                 self._ended = True
             if text is not None:
@@ -105,6 +108,8 @@ class Reception:
     def add(self, received: Received) -> None:
         """Takes what `receive` has returned after a wait.
 
+        A server that never says of a response whether it is the last one says it by ending the stream without an error.
+
         Raises:
             DeadlineExceeded: If it is nothing.
             TransportError: If the stream has ended before the last response.
@@ -116,6 +121,8 @@ class Reception:
         self._ended = True
         code, why = self._stream.status() or ("UNKNOWN", "")
         self.close()
+        if received is None and code == "OK" and self._marks == {None}:
+            return
         if received is not None:
             text = f"no further response within {self._limit_s:g} s"
             raise DeadlineExceeded(text, model=self._request.model, request_id=self._request.request_id or None)
