@@ -15,7 +15,7 @@ BF16 = 14
 
 
 class Managed(ctypes.Structure):
-    """`DLManagedTensor` up to the strides."""
+    """`DLManagedTensor`, its `DLTensor` written out."""
 
     _fields_: ClassVar = [
         ("data", ctypes.c_void_p),
@@ -27,6 +27,9 @@ class Managed(ctypes.Structure):
         ("lanes", ctypes.c_uint16),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
         ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
     ]
 
 

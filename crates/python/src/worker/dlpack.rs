@@ -49,12 +49,14 @@ struct Managed {
     deleter: Option<unsafe extern "C" fn(*mut Managed)>,
 }
 
-/// What the context of an exported tensor points to: sizes and strides, and the object that owns the elements.
+/// What the context of an exported tensor points to: sizes and strides, and a reference to the object that owns the
+/// elements. The reference is a bare pointer, since pyo3's drops it by its own count, which is wrong on a thread that
+/// has released the interpreter behind pyo3's back.
 struct Exported {
     managed: Managed,
     sizes: Shape,
     strides: Shape,
-    _owner: Py<PyAny>,
+    owner: *mut ffi::PyObject,
 }
 
 /// A capsule over a tensor's elements; `owner` lives until the capsule's taker says that it is done.
@@ -76,7 +78,7 @@ pub fn export<'py>(memory: Memory, owner: &Bound<'py, PyAny>) -> PyResult<Bound<
         },
         sizes,
         strides,
-        _owner: owner.clone().unbind(),
+        owner: owner.clone().unbind().into_ptr(),
     }));
     // SAFETY: the pointer comes from the box; `managed` lies in it and points only into it and to the owner's memory.
     let capsule = unsafe {
@@ -92,11 +94,30 @@ pub fn export<'py>(memory: Memory, owner: &Bound<'py, PyAny>) -> PyResult<Bound<
 /// Called by whoever took the tensor, on any thread, with or without the interpreter.
 unsafe extern "C" fn delete_exported(managed: *mut Managed) {
     // SAFETY: the taker calls this once, with what `export` made.
-    let exported = unsafe { Box::from_raw((*managed).context.cast::<Exported>()) };
-    let mut exported = Some(exported);
-    if Python::try_attach(|_| drop(exported.take())).is_none() {
-        // The interpreter is gone, and the owner with it.
-        std::mem::forget(exported);
+    let owner = unsafe { Box::from_raw((*managed).context.cast::<Exported>()) }.owner;
+    // SAFETY: the reference is given up once, here.
+    unsafe { release_anywhere(owner) };
+}
+
+/// Gives up a reference, on a thread of which nothing is known.
+///
+/// Python is asked, not pyo3: `Python::try_attach` takes a thread for attached on which pyo3 has called Python, even
+/// where a library below (torch, when it frees a tensor) has released the interpreter.
+///
+/// # Safety
+/// The caller owns the reference.
+unsafe fn release_anywhere(object: *mut ffi::PyObject) {
+    // SAFETY: this may be asked at any time. From the beginning of its end on, the interpreter says no: what is left
+    // goes with the process, and no thread may attach any more.
+    if unsafe { ffi::Py_IsInitialized() } == 0 {
+        return;
+    }
+    // SAFETY: it attaches a thread that is not attached, whoever detached it or even if Python has never seen it, and
+    // else only counts. Where the end begins meanwhile, the thread stops here for good. The reference is the caller's.
+    unsafe {
+        let before = ffi::PyGILState_Ensure();
+        ffi::Py_DECREF(object);
+        ffi::PyGILState_Release(before);
     }
 }
 
