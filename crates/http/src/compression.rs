@@ -3,6 +3,7 @@
 //! A few bytes can expand to many and a large answer takes milliseconds to compress, so all but small bodies are worked
 //! off the network threads.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 
 use alipes_protocol::{Code, InferError, limits};
@@ -84,13 +85,12 @@ fn number(text: &[u8]) -> Option<f64> {
 
 /// Expands a compressed body to at most `max_bytes`; `into` collects it.
 ///
-/// Either form is recognized by its first bytes, whatever the header said. What is no compressed data at all counts as
-/// an empty body. Source: recorded Triton behaviour.
+/// Either form is recognized by its first bytes, whatever the header said. Source: recorded Triton behaviour.
 ///
 /// # Errors
 ///
-/// `TooLarge` beyond the limit, `Overloaded` where there is no room now, `InvalidArgument` where the data is damaged or
-/// ends early.
+/// `TooLarge` beyond the limit, `Overloaded` where there is no room now, `InvalidArgument` where the data is damaged,
+/// ends early, is followed by something else or is not compressed at all.
 pub async fn expand(
     (compressed, charge): (Bytes, Charge),
     into: Received,
@@ -107,30 +107,47 @@ pub async fn expand(
     expanded.await.unwrap_or_else(|| Err(InferError::internal("the request body could not be expanded")))
 }
 
-fn expand_now(compressed: &[u8], into: Received, max_bytes: usize) -> Result<(Body, Charge), InferError> {
-    const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-    if compressed.starts_with(&GZIP_MAGIC) {
-        collect(MultiGzDecoder::new(compressed), into, max_bytes)
+fn expand_now(compressed: &[u8], mut into: Received, max_bytes: usize) -> Result<(Body, Charge), InferError> {
+    if compressed.starts_with(&[0x1f, 0x8b]) {
+        // It reads members up to the end of the data, so that nothing follows.
+        collect(&mut MultiGzDecoder::new(compressed), &mut into, max_bytes)?;
     } else {
-        collect(ZlibDecoder::new(compressed), into, max_bytes)
+        let mut expanding = ZlibDecoder::new(compressed);
+        collect(&mut expanding, &mut into, max_bytes)?;
+        // Without data there is nothing that it could miss.
+        let missing = compressed.is_empty().then_some("it is empty");
+        if let Some(cause) = missing.or((!expanding.get_ref().is_empty()).then_some("something else follows")) {
+            return Err(damaged(into.len(), cause));
+        }
     }
+    Ok(into.freeze())
 }
 
-fn collect(mut expanding: impl Read, mut into: Received, max_bytes: usize) -> Result<(Body, Charge), InferError> {
+fn collect(expanding: &mut impl Read, into: &mut Received, max_bytes: usize) -> Result<(), InferError> {
     let mut piece = vec![0; EXPANDED_PIECE_BYTES];
     loop {
         match expanding.read(&mut piece) {
-            Ok(0) => return Ok(into.freeze()),
+            Ok(0) => return Ok(()),
             Ok(length) if into.len() + length > max_bytes => return Err(too_large(max_bytes)),
             Ok(length) => into.extend(&piece[..length])?,
-            Err(_) if into.len() == 0 => return Ok((Body::Whole(Bytes::new()), Charge::default())),
-            Err(cause) => {
-                let expanded = into.len();
-                return Err(InferError::invalid(format!(
-                    "the compressed request body is damaged after {expanded} bytes of its content: {cause}"
-                )));
-            }
+            Err(cause) => return Err(damaged(into.len(), cause)),
         }
+    }
+}
+
+fn damaged(expanded: usize, cause: impl fmt::Display) -> InferError {
+    InferError::invalid(format!(
+        "the compressed request body is damaged after {expanded} bytes of its content: {cause}"
+    ))
+}
+
+/// Whether data begins as either form does.
+pub fn is_begun(data: &[u8]) -> bool {
+    match data {
+        [0x1f, 0x8b, ..] => true,
+        // RFC 1950: the method is deflate, and both bytes together are a multiple of 31.
+        [method, check, ..] => method & 0x0f == 8 && u16::from_be_bytes([*method, *check]) % 31 == 0,
+        _ => false,
     }
 }
 
@@ -219,15 +236,53 @@ mod tests {
         assert!(expanded(&compressed(&[1; 1000], Coding::Deflate), None, 1000).is_ok());
     }
 
-    #[test]
-    fn what_is_not_compressed_is_an_empty_body_and_what_breaks_off_is_refused() {
-        assert_eq!(expanded(b"{\"inputs\":[]}", None, 100), Ok(Vec::new()));
-        assert_eq!(expanded(b"", None, 100), Ok(Vec::new()));
-        let random: Vec<u8> = (0..200_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        let whole = compressed(&random, Coding::Gzip);
-        let refused = expanded(&whole[..whole.len() - 20], None, 1 << 20).unwrap_err();
+    fn refusal(compressed: &[u8]) -> String {
+        let refused = expanded(compressed, None, 1 << 20).unwrap_err();
         assert_eq!(refused.code, Code::InvalidArgument);
         assert!(refused.message.starts_with("the compressed request body is damaged after "), "{}", refused.message);
+        refused.message
+    }
+
+    #[test]
+    fn what_is_not_compressed_is_refused() {
+        let header_alone = [&[0x1f, 0x8b, 8][..], &[0; 7]].concat();
+        for body in [&b"{\"inputs\":[]}"[..], b"", b"\0", b"\x78\x01", b"\x1f\x8b", &header_alone] {
+            assert!(refusal(body).contains("after 0 bytes"), "{body:?}: {}", refusal(body));
+        }
+    }
+
+    #[test]
+    fn compressed_data_is_known_by_its_first_bytes() {
+        for coding in [Coding::Gzip, Coding::Deflate] {
+            assert!(is_begun(&compressed(b"one", coding)));
+        }
+        assert!(![&b"{\"inputs\":[]}"[..], b"{", b"", b"\x78\x02"].into_iter().any(is_begun));
+    }
+
+    #[test]
+    fn what_breaks_off_anywhere_is_refused() {
+        let random: Vec<u8> = (0..300_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        for coding in [Coding::Gzip, Coding::Deflate] {
+            for body in [&b""[..], b"one", &random] {
+                let whole = compressed(body, coding);
+                (0..whole.len()).for_each(|end| drop(refusal(&whole[..end])));
+            }
+        }
+        let members = [b"one", b"two"].map(|body| compressed(body, Coding::Gzip));
+        let (first, whole) = (members[0].len(), members.concat());
+        (first + 1..whole.len()).for_each(|end| drop(refusal(&whole[..end])));
+        assert_eq!(expanded(&whole[..first], None, 100), Ok(b"one".to_vec()));
+    }
+
+    #[test]
+    fn what_follows_the_end_is_refused() {
+        for coding in [Coding::Gzip, Coding::Deflate] {
+            let whole = compressed(b"one", coding);
+            for tail in [&b"x"[..], b"{}", &compressed(b"two", Coding::Deflate)] {
+                refusal(&[&whole, tail].concat());
+            }
+        }
+        refusal(&[compressed(b"one", Coding::Deflate), compressed(b"two", Coding::Gzip)].concat());
     }
 
     #[test]

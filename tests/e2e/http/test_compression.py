@@ -77,6 +77,29 @@ def test_damaged_data_is_refused_and_the_connection_serves_on(
     assert post(connection, whole, Content_Encoding=coding)[0] == 200
 
 
+@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize(
+    "data", [document(), b"\x1f\x8b\x08" + bytes(7), b"\x78\x01", np.ones(2, "<f4").tobytes(), b""]
+)
+def test_a_body_that_is_not_compressed_as_it_says_is_refused(
+    connection: http.client.HTTPConnection, coding: str, data: bytes
+) -> None:
+    for length in ({}, {"Inference_Header_Content_Length": "0"}):
+        status, text = post(connection, data, Content_Encoding=coding, **length)
+        assert (status, "damaged after 0 bytes of its content" in text) == (400, True), text
+    assert_serves(connection)
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_bytes_behind_the_end_of_a_compressed_body_are_refused(
+    connection: http.client.HTTPConnection, coding: str
+) -> None:
+    whole = CODINGS[coding](document())
+    for tail in (b"x", zlib.compress(b"{}")):
+        status, text = post(connection, whole + tail, Content_Encoding=coding)
+        assert (status, "the compressed request body is damaged" in text) == (400, True), text
+
+
 def test_a_coding_is_recognized_by_its_bytes(connection: http.client.HTTPConnection) -> None:
     status, text = post(connection, gzip.compress(document()), Content_Encoding="deflate")
     assert status == 200, text
