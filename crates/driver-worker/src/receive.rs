@@ -25,8 +25,8 @@ use bytes::Bytes;
 
 use super::calls;
 use super::calls::{CallId, Receipt};
-use super::claim_limit;
 use super::worker::{State, Worker};
+use super::{claim_limit, forms_batches};
 
 /// What a look into the ring of answers brought; to be settled once the worker's lock is released.
 #[derive(Default)]
@@ -170,10 +170,30 @@ fn executed(
     if !by_turns {
         received.executions.push(execution);
     }
+    let goes_on = ends_with_execution(model);
     for &place in tickets {
+        if goes_on {
+            received.turns.extend(end_turn_early(state, place));
+        }
         leave_if_over(received, state, place);
     }
     Ok(())
+}
+
+/// Whether the queue of a model goes on once `execute` has returned, as in Triton, though responses may still follow: a
+/// model may keep a request until the next one of its sequence, or the next batch, has come. A turn of a queue that
+/// does not form batches is a request that the worker holds, of which it holds many; the next request of a sequence
+/// with implicit state needs the last response before it, and another round of an iterative one its turn.
+fn ends_with_execution(model: &ModelVersion) -> bool {
+    model.spec.decoupled
+        && forms_batches(&model.spec)
+        && model.sequences.as_ref().is_none_or(|sequences| !sequences.iterative && sequences.states.is_empty())
+}
+
+/// Ends the turn of a request that has been executed, whether or not it is answered. The turn that is free now, if any.
+fn end_turn_early(state: &mut State, (slot, ticket): (u32, u64)) -> Option<usize> {
+    let group = state.slots.get(slot, ticket)?.turn.take()?;
+    state.turns.end(group)
 }
 
 /// Notes the moments of an execution with those of its requests that are traced.

@@ -29,7 +29,7 @@ pub struct InFlight {
     pub trace: Option<Arc<Trace>>,
     /// Its number, unique among the requests of the model version.
     pub ticket: u64,
-    /// Those that came with its turn; none of a sample that warms the worker up.
+    /// Those that came with its turn; none of a sample that warms the worker up, and none once its turn has ended.
     pub turn: Option<Group>,
     /// Its frame and inputs in shared memory.
     pub placed: Option<Placed>,
