@@ -1,57 +1,30 @@
 //! Sequences: prepared requests that one caller sends one after the other, each time under an id of its own.
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alipes_client::{ClientError, Kind, Outgoing, Target};
-use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::plan::{Prepared, Sequences};
-
-/// A request of a sequence. The id of its sequence is written into it when it is sent.
+/// Requests that one caller sends one after the other. A sequence is a chain from its beginning to its end, under an id
+/// of its own; chains are sent in turn.
 #[derive(Clone, Debug)]
-pub struct Unnumbered {
-    outgoing: Outgoing,
-    /// On a stream: whether the model is decoupled.
-    stream: Option<bool>,
+pub struct Sequences {
+    /// The requests of each.
+    pub chains: Vec<Range<usize>>,
+    /// Ids, used in turn.
+    pub ids: Arc<Ids>,
+    /// Most sequences under way; as many as there may be requests where it is left open.
+    pub most: Option<NonZeroUsize>,
 }
 
-impl Unnumbered {
-    /// A request that has parameters, but no id of a sequence; with `stream`, one on a stream to a model that is
-    /// decoupled or not.
-    ///
-    /// # Errors
-    /// A request without parameters, or headers of the target that cannot be sent.
-    pub fn new(target: &Target, outgoing: Outgoing, stream: Option<bool>) -> Result<Unnumbered, ClientError> {
-        let request = Unnumbered { outgoing, stream };
-        request.numbered(target, 0)?;
-        Ok(request)
-    }
-
-    /// The request with the id of its sequence, as a client would send it.
-    ///
-    /// # Errors
-    /// Those of [`Unnumbered::new`].
-    pub fn numbered(&self, target: &Target, id: u64) -> Result<Prepared, ClientError> {
-        let needs = || ClientError::new(Kind::Connect, "a request of a sequence needs parameters".to_owned());
-        let outgoing = self.outgoing.of_sequence(target.wire, id).ok_or_else(needs)?;
-        match self.stream {
-            Some(decoupled) => Prepared::stream(target, &outgoing, decoupled),
-            None => Prepared::new(target, &outgoing),
-        }
-    }
-
-    /// Whether it goes over a stream.
-    pub fn is_stream(&self) -> bool {
-        self.stream.is_some()
-    }
-
-    /// Bytes of its body.
-    pub fn size(&self) -> usize {
-        self.outgoing.pieces.iter().map(Bytes::len).sum()
+impl Sequences {
+    /// Most sequences that may be under way at a time.
+    pub fn most(&self) -> usize {
+        let ids = self.ids.count();
+        self.most.map_or(ids, |most| ids.min(most.get()))
     }
 }
 

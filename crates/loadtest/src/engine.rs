@@ -9,10 +9,11 @@ use std::time::Duration;
 use alipes_client::{ClientError, Kind, Wire};
 use tokio::sync::watch;
 
-use crate::chains::Chains;
+use crate::chains::{Chains, Sequences};
 use crate::log::Calendar;
 use crate::mix::Mix;
-use crate::plan::{Loop, Plan, Prepared, Sequences, Source};
+use crate::plan::{Loop, Plan, Source};
+use crate::prepared::Prepared;
 use crate::record::Record;
 use crate::thread::{Common, Measured, Part, empty};
 use crate::worker;

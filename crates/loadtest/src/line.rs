@@ -15,7 +15,7 @@ use h2::client::SendRequest;
 use tokio::sync::Mutex;
 
 use crate::answers::Answers;
-use crate::plan::Prepared;
+use crate::prepared::Prepared;
 
 /// A connection of gRPC.
 #[derive(Clone)]

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use crate::chains::Chains;
 use crate::log::Calendar;
 use crate::mix::Mix;
-use crate::plan::{Plan, Prepared};
+use crate::plan::Plan;
+use crate::prepared::Prepared;
 use crate::queue::{Order, Queue};
 use crate::record::{Keep, Record};
 

@@ -170,7 +170,7 @@ def kind_of_bytes(path: Path) -> FileKind | None:
     Raises:
         OSError: If it cannot be read.
     """
-    return _told_by(_head(path))
+    return _kind_by_head(_head(path))
 
 
 def folder_kind(names: Iterable[str]) -> FileKind | None:
@@ -188,11 +188,11 @@ def kind_at(path: Path) -> FileKind | None:
         return folder_kind(_names(path)) or kind_of_name(path.name)
     head, named = _head(path), kind_of_name(path.name)
     if b"\0" in head and named is not None and named.backend == "xgboost":
-        return _told_by(head) or _XGBOOST_OLD  # that format begins with numbers
-    return _told_by(head) or named
+        return _kind_by_head(head) or _XGBOOST_OLD  # that format begins with numbers
+    return _kind_by_head(head) or named
 
 
-def _told_by(head: bytes) -> FileKind | None:
+def _kind_by_head(head: bytes) -> FileKind | None:
     return next((kind for kind in _BY_BYTES if re.match(kind.begins, head, re.DOTALL | re.IGNORECASE)), None)
 
 

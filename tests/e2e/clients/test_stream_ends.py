@@ -105,7 +105,7 @@ def test_an_error_is_raised_that_comes_after_a_response_was_read(ask: Ask, mark:
 
 @every_client
 @pytest.mark.parametrize("named", [False, True])
-def test_an_error_is_raised_that_comes_together_with_a_response_and_the_end(ask: Ask, named: bool) -> None:
+def test_an_error_is_raised_that_comes_with_a_response_and_the_end(ask: Ask, named: bool) -> None:
     def script(requests: Iterator[Any]) -> Iterator[Any]:
         request = next(requests)
         yield twice(request)

@@ -84,7 +84,7 @@ def test_a_sequence_goes_on_while_its_last_request_is_still_answered(server: Ser
 
 
 @pytest.mark.parametrize("model", ONE_SLOT)
-def test_a_sequence_leaves_its_slot_while_a_request_of_it_is_still_answered(server: ServerProcess, model: str) -> None:
+def test_a_sequence_leaves_its_slot_while_its_request_is_still_answered(server: ServerProcess, model: str) -> None:
     with SequenceStream(server) as stream:
         stream.send(model, "X", row(-1), 8, start=True, end=True)
         stream.send(model, "X", row(2), 9, start=True, end=True)

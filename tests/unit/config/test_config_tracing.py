@@ -68,7 +68,7 @@ def test_a_collector_is_described_by_settings_over_the_environment() -> None:
     assert read("opentelemetry,bsp_max_queue_size=700", environ=environ).max_queue_size == 700
 
 
-def test_a_collector_without_a_scheme_is_asked_over_http() -> None:
+def test_a_collector_without_a_scheme_is_reached_over_http() -> None:
     assert read(COLLECTOR, "opentelemetry,url=localhost:4318/v1/traces").url == "http://localhost:4318/v1/traces"
 
 

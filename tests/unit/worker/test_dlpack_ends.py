@@ -97,7 +97,7 @@ def below_rust(work: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("around", [lambda work: work(), below_rust], ids=["plain", "below-rust"])
 @pytest.mark.parametrize("end", [end_attached, end_detached, end_on_foreign_thread])
-def test_a_taken_tensor_gives_its_elements_back(end: End, around: Callable[[Callable[[], None]], None]) -> None:
+def test_an_exported_tensor_gives_its_elements_back(end: End, around: Callable[[Callable[[], None]], None]) -> None:
     array = np.zeros(4)
     gone = weakref.ref(array)
     address, deleter = taken(Tensor("T", array))

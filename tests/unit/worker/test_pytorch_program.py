@@ -600,7 +600,7 @@ def test_machine_code_is_run_where_it_is_allowed(opened: Any) -> None:
 @pytest.mark.filterwarnings("ignore")  # PyTorch's compiler calls what it advises others not to
 @pytest.mark.usefixtures("one_distutils")
 @pytest.mark.skipif(not COMPILES, reason="AOTInductor needs a C++ compiler")
-def test_machine_code_gets_what_the_names_say_and_nothing_of_another_datatype(opened: Any) -> None:
+def test_machine_code_gets_what_the_names_say_in_its_datatypes(opened: Any) -> None:
     def save(folder: Path) -> None:
         kinds, rows = (torch.int32, torch.int32, torch.float32), torch.export.Dim("rows", min=1, max=64)
         start, total, x = (torch.ones(2, 1, dtype=kind) for kind in kinds)

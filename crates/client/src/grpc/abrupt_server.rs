@@ -18,7 +18,7 @@ pub fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// What a server says that sends these bytes as a body, and resets the call behind them if it is to.
-pub fn said(body: &[u8], reset: bool) -> Vec<u8> {
+pub fn response(body: &[u8], reset: bool) -> Vec<u8> {
     let settings = frame(4, 0, 0, &[]);
     let head = frame(1, 4, 1, &[0x88]); // `:status: 200`
     let end = if reset { frame(3, 0, 1, &8u32.to_be_bytes()) } else { Vec::new() };
@@ -32,12 +32,12 @@ pub fn failure(text: &str) -> Vec<u8> {
 }
 
 /// A client's connection to a server that waits for a request, says this, and hangs up once the client has read it.
-pub async fn connect(said: Vec<u8>) -> (SendRequest<Bytes>, Connection<Socket, Bytes>) {
+pub async fn connect(response: Vec<u8>) -> (SendRequest<Bytes>, Connection<Socket, Bytes>) {
     let (own, mut other) = UnixStream::pair().unwrap();
     tokio::spawn(async move {
         let mut heard = vec![0; 1 << 16];
         assert!(other.read(&mut heard).await.unwrap() > 0);
-        other.write_all(&said).await.unwrap();
+        other.write_all(&response).await.unwrap();
         other.shutdown().await.unwrap();
         while other.read(&mut heard).await.is_ok_and(|count| count > 0) {}
     });

@@ -132,7 +132,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_cannot_be_sent_fails_with_the_error_that_came_before_the_end() {
         let (requests, connection) =
-            abrupt_server::connect(abrupt_server::said(&abrupt_server::failure("no memory"), true)).await;
+            abrupt_server::connect(abrupt_server::response(&abrupt_server::failure("no memory"), true)).await;
         let driven = tokio::spawn(connection);
         let mut stream = LocalStream::open(requests, abrupt_server::head()).await.unwrap();
         let _ = driven.await.unwrap();

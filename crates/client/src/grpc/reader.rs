@@ -101,8 +101,8 @@ mod tests {
     use super::*;
 
     /// The error texts that arrive from a server that says this, and the status behind them.
-    async fn read_from(said: Vec<u8>) -> (Vec<String>, StreamStatus) {
-        let (mut requests, connection) = abrupt_server::connect(said).await;
+    async fn read_from(response: Vec<u8>) -> (Vec<String>, StreamStatus) {
+        let (mut requests, connection) = abrupt_server::connect(response).await;
         let (response, _body) = requests.send_request(abrupt_server::head(), false).unwrap();
         let _ = connection.await; // all frames are in before the first is looked at
         let inbox = Inbox::default();
@@ -113,13 +113,13 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_is_received_though_the_call_is_reset_behind_it() {
-        let (errors, status) = read_from(abrupt_server::said(&abrupt_server::failure("no memory"), true)).await;
+        let (errors, status) = read_from(abrupt_server::response(&abrupt_server::failure("no memory"), true)).await;
         assert_eq!((errors, status.code), (vec!["no memory".to_owned()], UNAVAILABLE), "{status:?}");
     }
 
     #[tokio::test]
     async fn an_error_is_received_though_the_connection_ends_behind_it() {
-        let (errors, status) = read_from(abrupt_server::said(&abrupt_server::failure("no memory"), false)).await;
+        let (errors, status) = read_from(abrupt_server::response(&abrupt_server::failure("no memory"), false)).await;
         assert_eq!((errors, status.code), (vec!["no memory".to_owned()], UNAVAILABLE), "{status:?}");
     }
 
@@ -127,7 +127,7 @@ mod tests {
     async fn an_error_is_received_though_what_follows_it_cannot_be_read() {
         let compressed = [1, 0, 0, 0, 0];
         let body = [&abrupt_server::failure("no memory")[..], &compressed].concat();
-        let (errors, status) = read_from(abrupt_server::said(&body, false)).await;
+        let (errors, status) = read_from(abrupt_server::response(&body, false)).await;
         assert_eq!((errors, status.message.contains("compressed")), (vec!["no memory".to_owned()], true), "{status:?}");
     }
 }

@@ -168,28 +168,32 @@ def _argument_positions(
     Raises:
         LoadError: If some names say one thing and the order another, or a control or state would go by its order.
     """
-    found = {name: _said_position(name, arguments) for name in (*names, *further)}
-    said = {name: position for name, position in found.items() if position is not None}
-    if len(said) == len(found) == len(set(said.values())):
-        return said
+    found = {name: _named_position(name, arguments) for name in (*names, *further)}
+    named = {name: position for name, position in found.items() if position is not None}
+    if len(named) == len(found) == len(set(named.values())):
+        return named
     ordered = {name: position for position, name in enumerate(found)}
-    unsaid = next((name for name in further if name not in said), None)
-    if unsaid is None and len(set(said.values())) == len(said) and all(ordered[name] == said[name] for name in said):
+    unnamed = next((name for name in further if name not in named), None)
+    if (
+        unnamed is None
+        and len(set(named.values())) == len(named)
+        and all(ordered[name] == named[name] for name in named)
+    ):
         return ordered
-    if unsaid is None and len(said) == len(found) and not set(names) & set(arguments.names):
+    if unnamed is None and len(named) == len(found) and not set(names) & set(arguments.names):
         return ordered  # such as A__0 and B__0: the numbers are no positions
-    called = unsaid or next((name for name in found if name not in said), next(iter(found)))
+    called = unnamed or next((name for name in found if name not in named), next(iter(found)))
     raise opening.refuse(
         f"which argument '{called}' is cannot be told: name each input, control and state like an argument of forward "
         f"({_listed(arguments.names)}), or let its name end in the number of the argument, such as {called}__0"
     )
 
 
-def _said_position(name: str, arguments: Arguments) -> int | None:
+def _named_position(name: str, arguments: Arguments) -> int | None:
     """The position that a name says: it is an argument's own, Triton's path of one, or ends in its number."""
-    for said in (arguments.names, arguments.paths):
-        if name in said:
-            return said.index(name)
+    for named in (arguments.names, arguments.paths):
+        if name in named:
+            return named.index(name)
     keyed = _KEYED.fullmatch(name)
     if keyed is not None and keyed[1] in arguments.names and arguments.paths:
         return arguments.names.index(keyed[1])
@@ -204,9 +208,9 @@ def bind_outputs(opening: Opening, names: Sequence[str], results: Results) -> Ou
     Raises:
         LoadError: If an output is none of the results.
     """
-    for said in (results.keys, results.leaf_paths):
-        if said and set(names) <= set(said):
-            return OutputBinding({name: said.index(name) for name in names})
+    for named in (results.keys, results.leaf_paths):
+        if named and set(names) <= set(named):
+            return OutputBinding({name: named.index(name) for name in names})
     positions = _positions(names)
     if results.count is not None:
         missing = [name for name, position in positions.items() if position >= results.count]

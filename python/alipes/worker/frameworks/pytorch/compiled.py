@@ -16,7 +16,7 @@ from alipes.worker.frameworks.pytorch.binding import Arguments, Results
 from alipes.worker.frameworks.pytorch.nesting import NAMED, RESULT, leaf_paths, paths_of_arguments, result_names
 from alipes.worker.frameworks.pytorch.opened import OpenedFile
 
-__all__ = ["open_compiled", "told_inputs"]
+__all__ = ["open_compiled", "stated_inputs"]
 
 _DATATYPES: Final[Mapping[str, str]] = {
     "Bool": "BOOL",
@@ -51,10 +51,10 @@ def open_compiled(opening: Opening) -> OpenedFile:
     opening.need_pickles("compiled code")
     with reading(opening):
         loader = _loader(opening)
-        taken, given = (pytree.treespec_loads(text) for text in loader.get_call_spec())
-    paths = paths_of_arguments(taken)
-    keys = result_names(leaf_paths(given))
-    datatypes, sizes = told_inputs(opening.file, len(paths))
+        in_spec, out_spec = (pytree.treespec_loads(text) for text in loader.get_call_spec())
+    paths = paths_of_arguments(in_spec)
+    keys = result_names(leaf_paths(out_spec))
+    datatypes, sizes = stated_inputs(opening.file, len(paths))
     return OpenedFile(
         _Code(loader),
         Arguments(
@@ -64,12 +64,12 @@ def open_compiled(opening: Opening) -> OpenedFile:
             datatypes=datatypes,
             sizes=sizes,
         ),
-        Results(len(keys), keys, leaf_paths=tuple(f"{RESULT}{path}" for path in leaf_paths(given))),
+        Results(len(keys), keys, leaf_paths=tuple(f"{RESULT}{path}" for path in leaf_paths(out_spec))),
         reload=lambda: _Code(_loader(opening)),
     )
 
 
-def told_inputs(file: Path, count: int) -> tuple[tuple[str, ...], tuple[Mapping[int, int], ...]]:
+def stated_inputs(file: Path, count: int) -> tuple[tuple[str, ...], tuple[Mapping[int, int], ...]]:
     """The datatype of each input, and the sizes of its axes that are fixed, as the source in the archive has them.
 
     Machine code reads whatever bytes it is given, and says nothing of what it expects.

@@ -74,7 +74,7 @@ def open_model(opening: Opening) -> TorchModel:
     _check_datatypes(opening, datatypes, signature)
     _check_texts(opening, kind, file, inputs)
     _check_batch(opening, signature)
-    _check_told(opening, file, inputs)
+    _check_stated(opening, file, inputs)
     state = _hidden_state(opening, file, signature, inputs)
     if settings.compile is not None:
         _compile(opening, kind, file, settings.compile)
@@ -109,7 +109,7 @@ def _hidden_state(
     return None
 
 
-def _check_told(opening: Opening, file: OpenedFile, inputs: InputBinding) -> None:
+def _check_stated(opening: Opening, file: OpenedFile, inputs: InputBinding) -> None:
     """Inputs have the datatypes and sizes that machine code reads: it checks nothing by itself.
 
     Raises:
@@ -144,13 +144,13 @@ def _check_texts(opening: Opening, kind: FileKind, file: OpenedFile, inputs: Inp
         LoadError: If an input of texts is a tensor in the file, or the other way round.
     """
     tensors = (*opening.config.get("input", ()), *further_inputs(opening.config))
-    given = {tensor["name"]: v2_name(tensor["data_type"]) == "BYTES" for tensor in tensors}
+    declared = {tensor["name"]: v2_name(tensor["data_type"]) == "BYTES" for tensor in tensors}
     no_texts = kind in (FileKind.EXPORTED, FileKind.COMPILED)
     for argument, name in inputs.order:
-        taken = file.arguments.takes_text(argument)
-        if given.get(name) and (no_texts or taken is False):
+        takes_text = file.arguments.takes_text(argument)
+        if declared.get(name) and (no_texts or takes_text is False):
             raise opening.refuse(f"input '{name}' is TYPE_STRING, and argument '{argument}' of the model takes tensors")
-        if name in given and not given[name] and taken:
+        if name in declared and not declared[name] and takes_text:
             raise opening.refuse(f"argument '{argument}' of the model takes texts: input '{name}' must be TYPE_STRING")
 
 
