@@ -98,7 +98,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Serve) -> Ite
             f"steps_{name}",
             STEPS,
             signature="X: INT32[1] -> Y: INT32[1]",
-            config=f"max_batch_size: 4\n{IDS}",
+            config=IDS,
         )
     yield serve_module(repository)
 
