@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Optional, Required, TypedDict
 import numpy as np
 import pytest
 from alipes.errors import ConfigError
-from alipes.worker.apps import custom
+from alipes.worker.apps import custom, jpeg
 from alipes.worker.apps.documents import Documents, encode
 from alipes.worker.apps.misfit import SHOWN_CHARACTERS, Misfit
 from alipes.worker.apps.options import Options
@@ -259,6 +259,32 @@ def test_no_other_reader_sees_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
             read(Image.Image, base64.b64encode(start + file.getvalue()).decode())
         assert raised.value.status == 422
     assert seen == []
+
+
+def test_a_jpeg_file_asks_for_no_more_than_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO()
+    profile, exif = bytes(200_000), b"Exif\0\0" + bytes(100)
+    Image.effect_noise((64, 48), 50).save(file, "JPEG", progressive=True, icc_profile=profile, exif=exif)
+    whole = file.getvalue()
+    last = whole.rindex(b"\xff\xda")
+    start, rest, scan = whole[:2], whole[2:], whole[last:-2]
+    assert read(Image.Image, base64.b64encode(whole).decode()).size == (64, 48)
+    few = [start + b"\xff" * 100 + rest, whole[:20] + b"junk" + whole[20:], whole + b"\xff\xda" * 1000]
+    assert [read(Image.Image, base64.b64encode(data).decode()).size for data in few] == [(64, 48)] * 3
+    # The bounds act before Pillow sees the file.
+    monkeypatch.setattr(Image, "open", lambda *_args, **_options: pytest.fail("the file was opened"))
+    fill = b"\xff" * (jpeg.MAX_LOOSE_BYTES + 1)
+    for data, reason in (
+        (whole[:last] + scan * (jpeg.MAX_SCANS + 1) + b"\xff\xd9", "more than 100 scans"),
+        (start + b"\xff\xfe\0\2" * (jpeg.MAX_SEGMENTS + 1) + rest, "more than 4096 segments"),
+        (start + b"\xff\xd0" * (jpeg.MAX_SEGMENTS + 1) + rest, "more than 4096 segments"),
+        *((made, "more than 65536 bytes between") for made in (start + fill + rest, whole[:-9] + fill, start + fill)),
+        (start + b"a" * len(fill) + rest, "more than 65536 bytes between"),
+        (start + b"\xff\0" * len(fill), "more than 65536 bytes between"),
+    ):
+        with pytest.raises(Misfit, match=reason) as raised:
+            read(Image.Image, base64.b64encode(data).decode())
+        assert raised.value.status == 413
 
 
 def test_a_picture_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

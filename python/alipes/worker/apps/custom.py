@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from alipes.worker.apps.jpeg import check_jpeg
 from alipes.worker.apps.misfit import TOO_LARGE, Misfit
 from alipes.worker.apps.records import RecordOf, made
 from alipes.worker.apps.tensor_types import ArraySpec, array_spec
@@ -212,6 +213,7 @@ def _picture(value: Any) -> Any:
     from PIL import Image, UnidentifiedImageError
 
     data = value if isinstance(value, bytes) else _from_base64(value)
+    check_jpeg(data)
     try:
         picture = Image.open(io.BytesIO(data), formats=PICTURE_FORMATS)
         if math.prod(picture.size) > MAX_PIXELS:
