@@ -9,6 +9,7 @@ from alipes.progress.work import current
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.torch_check import check_traced, run_like_module
+from alipes.repository.export.torch_probes import Written
 from alipes.repository.export.torch_source import inference_mode, is_module, trace
 from alipes.repository.platform import Platform, conventions
 
@@ -38,4 +39,4 @@ class TorchExport(Exporter):
             file = request.folder / conventions[self.platform]
             torch.export.save(program, str(file))
             if request.check:
-                check_traced(traced, run_like_module(torch.export.load(str(file)).module()), request)
+                check_traced(traced, run_like_module(torch.export.load(str(file)).module()), request, Written.RECORDED)

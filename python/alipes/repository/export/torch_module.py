@@ -14,6 +14,7 @@ from alipes.progress.work import current
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.torch_check import check_traced, run_like_module
+from alipes.repository.export.torch_probes import Written
 from alipes.repository.export.torch_source import inference_mode, is_module, trace
 from alipes.repository.platform import Platform, conventions
 from alipes.worker.frameworks.pytorch.maker import CODE, FACTORY, NoFactoryError, find_factory
@@ -57,7 +58,7 @@ class TorchModule(Exporter):
         with inference_mode(source), inference_mode(made):
             traced = trace(source, dataclasses.replace(request, options={}))
             if request.check:
-                check_traced(traced, run_like_module(made), request)
+                check_traced(traced, run_like_module(made), request, Written.MADE)
 
 
 def _copy(name: str, factory: Any, code: Path) -> None:

@@ -15,6 +15,7 @@ from alipes.repository.export.compare import OnnxRun
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.torch_check import check_traced
+from alipes.repository.export.torch_probes import Written
 from alipes.repository.export.torch_source import Traced, inference_mode, is_module, to_numpy, trace
 from alipes.repository.platform import Platform, conventions
 
@@ -156,7 +157,7 @@ def _check(traced: Traced, file: Path, request: ExportRequest) -> None:
     def run_samples(samples: tuple[Any, ...]) -> list[Any]:
         return run(dict(zip(traced.inputs, map(to_numpy, samples), strict=True)))
 
-    check_traced(traced, run_samples, request)
+    check_traced(traced, run_samples, request, Written.TRANSLATED)
 
 
 def _model_shape(request: ExportRequest, tensor: Any) -> Any:

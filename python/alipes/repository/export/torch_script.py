@@ -13,6 +13,7 @@ from alipes.progress.work import current
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
 from alipes.repository.export.torch_check import check_traced, run_like_module
+from alipes.repository.export.torch_probes import Written
 from alipes.repository.export.torch_source import argument_names, inference_mode, is_module, trace
 from alipes.repository.platform import Platform, conventions
 
@@ -48,7 +49,7 @@ class TorchScript(Exporter):
             file = request.folder / conventions[self.platform]
             torch.jit.save(script, str(file))
             if request.check:
-                check_traced(traced, run_like_module(torch.jit.load(str(file))), request)
+                check_traced(traced, run_like_module(torch.jit.load(str(file))), request, Written.RECORDED)
         _warn_of_names(request, traced.inputs, arguments, traced.outputs)
 
 

@@ -39,6 +39,7 @@ class Traced:
         samples: A tensor for each argument.
         results: What the model gave for them.
         resized: Tensors of other sizes, a batch each, where requests choose the sizes.
+        resized_results: What the model gave for the first of these.
     """
 
     module: Any
@@ -48,6 +49,7 @@ class Traced:
     samples: tuple[Any, ...]
     results: tuple[Any, ...]
     resized: tuple[tuple[Any, ...], ...] = ()
+    resized_results: tuple[Any, ...] | None = None
 
     def dynamic_shapes(self) -> tuple[dict[int, Any], ...] | None:
         """The variable axes of each argument, as `torch.export` takes them; None where there are none."""
@@ -111,7 +113,7 @@ def trace(module: Any, request: ExportRequest, *, default_output: str = "output_
         _check_batch_comes_first(request, results, others)
     _declare_outputs(request, results, others, default_output)
     outputs = tuple(tensor.name for tensor in config.output)
-    return Traced(module, tuple(order), outputs, shapes_by_name, samples, results, resized)
+    return Traced(module, tuple(order), outputs, shapes_by_name, samples, results, resized, others)
 
 
 def outputs_of(found: Any) -> tuple[Any, ...]:
