@@ -76,6 +76,28 @@ def save(folder: Path) -> Path:
     return folder
 
 
+def twice(x: Any) -> Any:
+    return x * 2
+
+
+class Twice(keras.layers.Layer):  # type: ignore[misc]
+    """A layer whose code is here and in no file."""
+
+    def call(self, x: Any) -> Any:
+        return twice(x)
+
+
+class Whole(keras.Model):  # type: ignore[misc]
+    """A model whose code is here and in no file."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.layer = keras.layers.Dense(2)
+
+    def call(self, x: Any) -> Any:
+        return self.layer(x)
+
+
 def network() -> Any:
     keras.utils.set_random_seed(0)
     left, right = keras.Input((4,), name="left"), keras.Input((3,), name="right")
@@ -326,6 +348,34 @@ def test_a_damaged_keras_file_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * (65 << 20))
     assert "its config.json has more than 67108864 bytes" in refusal(file)
+
+
+def test_own_layers_that_a_keras_file_only_names_are_the_cause(tmp_path: Path) -> None:
+    network = sequence(Twice())
+    network.save(tmp_path / "model.keras")
+    found = refusal(tmp_path / "model.keras")
+    assert "it names class 'Twice', whose code is not Keras' and not in the file: write the model" in found
+    # What it says to do.
+    network.export(tmp_path / "model.savedmodel", verbose=False)
+    (answer,) = opened(tmp_path / "model.savedmodel").run({"x": ROWS}).values()
+    np.testing.assert_allclose(answer, network(ROWS), rtol=1e-5)
+
+
+def test_own_models_and_functions_are_named_as_well(tmp_path: Path) -> None:
+    whole = Whole()
+    whole(ROWS)
+    whole.save(tmp_path / "model.keras")
+    assert "it names class 'Whole', whose code" in refusal(tmp_path / "model.keras")
+    sequence(keras.layers.Dense(4, activation=twice)).save(tmp_path / "model.keras")
+    assert "it names function 'twice', whose code" in refusal(tmp_path / "model.keras")
+
+
+def test_own_layers_that_are_at_hand_are_no_reason_to_refuse(tmp_path: Path) -> None:
+    network = sequence(Twice())
+    network.save(tmp_path / "model.keras")
+    with keras.saving.custom_object_scope({"Twice": Twice}):
+        (answer,) = opened(tmp_path / "model.keras").run({"x": ROWS}).values()
+    np.testing.assert_allclose(answer, network(ROWS), rtol=1e-5)
 
 
 def test_an_old_keras_is_not_trusted_with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from alipes.worker.frameworks.opened import reading
 from alipes.worker.frameworks.saved_model import newer_explained, open_saved_model, release, tensorflow
 
 if TYPE_CHECKING:
+    from alipes.worker.frameworks.keras_archive import KerasArchive
     from alipes.worker.frameworks.opened import Opening
     from alipes.worker.frameworks.saved_model import SavedModel
 
@@ -26,16 +27,19 @@ os.environ["KERAS_BACKEND"] = "tensorflow"  # whichever this process inherited: 
 keras: Any = import_module("keras")
 
 _MEMORY: Final = "ram://alipes-keras"
+_MOST_NAMED: Final = 3
+"""Of own layers, classes and functions, in the message about a file that lacks them."""
+
 _SAFE_FROM: Final = (3, 12)
 """The release from which Keras refuses code in a file by itself; older ones can be talked round (CVE-2025-12058)."""
 
 
-def open_keras(opening: Opening, made_by: str) -> SavedModel:
+def open_keras(opening: Opening, archive: KerasArchive) -> SavedModel:
     """Opens a `.keras` file.
 
     Args:
         opening: What the server says.
-        made_by: The version of Keras that wrote it; empty where that is not known.
+        archive: What the file says of itself.
 
     Raises:
         LoadError: If the file cannot be read, runs code without being allowed to, or names no inputs.
@@ -48,8 +52,7 @@ def open_keras(opening: Opening, made_by: str) -> SavedModel:
         )
     with suppress(RuntimeError):  # after the first operation the process has its threads
         tensorflow.config.threading.set_intra_op_parallelism_threads(opening.threads)
-    with newer_explained(opening, "keras", made_by, keras.__version__):
-        model = keras.saving.load_model(opening.file, compile=False, safe_mode=not opening.allows_pickles)
+    model = _loaded(opening, archive)
     if not getattr(model, "inputs", None):
         raise opening.refuse(
             "the model does not say its inputs, since it was saved before it was called: call it once and save it, or "
@@ -62,6 +65,26 @@ def open_keras(opening: Opening, made_by: str) -> SavedModel:
         return open_saved_model(opening, _MEMORY)
     finally:
         tensorflow.io.gfile.rmtree(_MEMORY)
+
+
+def _loaded(opening: Opening, archive: KerasArchive) -> Any:
+    """The model. Own code is the cause only where it is missed: a package that is imported may have brought it."""
+    with newer_explained(opening, "keras", archive.made_by, keras.__version__):
+        try:
+            return keras.saving.load_model(opening.file, compile=False, safe_mode=not opening.allows_pickles)
+        except Exception:
+            if not archive.own:
+                raise
+    raise opening.refuse(
+        f"it names {_listed(archive.own)}, whose code is not Keras' and not in the file: write the model with what its "
+        "layers do, as a SavedModel (model.export('model.savedmodel')) or as ONNX (model.export('model.onnx', "
+        "format='onnx'))"
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _save(model: Any) -> None:

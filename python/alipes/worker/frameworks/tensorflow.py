@@ -25,10 +25,10 @@ def open_model(opening: Opening) -> OpenedModel:
         LoadError: If the file cannot be read, or a parameter is wrong.
     """
     if _is_keras(opening):
-        made_by = check_archive(opening)
+        archive = check_archive(opening)
         from alipes.worker.frameworks.keras_file import open_keras  # a SavedModel does without Keras
 
-        return open_keras(opening, made_by)
+        return open_keras(opening, archive)
     from alipes.worker.frameworks.saved_model import open_saved_model
 
     return open_saved_model(opening, str(_folder(opening)))
