@@ -5,7 +5,7 @@ The server uses `Server` and what it gives; a worker process uses `WorkerLink` a
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, final, overload
+from typing import Any, ClassVar, Literal, Self, final, overload
 
 import numpy as np
 
@@ -29,6 +29,7 @@ __all__ = [
     "LoadTestRecord",
     "LoadTestRequests",
     "ModelVersion",
+    "OnnxProbe",
     "PreferredMemory",
     "ResponseIterator",
     "RowReader",
@@ -39,7 +40,6 @@ __all__ = [
     "WorkerLink",
     "call_response",
     "datatypes",
-    "describe_onnx",
     "descriptor_set",
     "error_codes",
     "failure",
@@ -876,12 +876,32 @@ class ResponseIterator:
     def cancel(self) -> None:
         """Tells the called model that no further response is wanted."""
 
-def describe_onnx(library: str, path: str) -> str:
-    """Inputs and outputs of an ONNX file as JSON; a size that is not fixed is -1.
+@final
+class OnnxProbe:
+    """An ONNX file, loaded without optimizing it: asked what it takes and gives, and run to find out what it does."""
 
-    Raises:
-        ModelLoadError: If the library or the file cannot be loaded.
-    """
+    def __new__(cls, library: str, path: str) -> Self:
+        """Loads the file; slow.
+
+        Raises:
+            ModelLoadError: If the library or the file cannot be loaded.
+        """
+
+    def signature(self) -> str:
+        """Inputs and outputs as JSON; a size that is not fixed is -1, and `symbols` has its name."""
+
+    def run(self, inputs: Sequence[tuple[Sequence[int], bytes]]) -> list[tuple[str, list[int], bytes]]:
+        """Runs it once.
+
+        Args:
+            inputs: Shape and row-major bytes of each input, in the signature's order.
+
+        Returns:
+            Datatype, shape and bytes of each output, in the signature's order.
+
+        Raises:
+            ModelLoadError: If it does not run on them.
+        """
 
 @final
 class DatatypeRow:

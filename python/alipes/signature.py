@@ -25,11 +25,14 @@ class Port:
         name: Name of the tensor.
         datatype: Element type under its V2 name, for example `FP32`.
         shape: Sizes with the batch dimension, where there is one; -1 stands for any.
+        symbols: What the file calls each size that it leaves open, one for each of `shape`, empty where it has no name;
+            sizes with one name are equal. None at all where the file names no sizes.
     """
 
     name: str
     datatype: str
     shape: tuple[int, ...]
+    symbols: tuple[str, ...] = ()
 
     @property
     def has_batch_dimension(self) -> bool:
@@ -46,10 +49,13 @@ class Signature:
 
     @classmethod
     def from_json(cls, text: str) -> Signature:
-        """Read what `to_json` wrote, or `alipes._core.describe_onnx`."""
+        """Read what `to_json` wrote, or `alipes._core.OnnxProbe.signature`."""
         value = json.loads(text)
         inputs, outputs = (
-            tuple(Port(port["name"], port["datatype"], tuple(port["shape"])) for port in value[side])
+            tuple(
+                Port(port["name"], port["datatype"], tuple(port["shape"]), tuple(port.get("symbols", ())))
+                for port in value[side]
+            )
             for side in ("inputs", "outputs")
         )
         return cls(inputs, outputs)

@@ -12,9 +12,11 @@ from alipes.backends.base import Backend, Draft
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 from alipes.errors import ModelLoadError
 
+from support.described_file import DescribedFile
+
 LIBRARY = Path("/opt/libonnxruntime.so")
 
-# What `alipes._core.describe_onnx` answers for it.
+# What `alipes._core.OnnxProbe` says of it.
 SIGNATURE = {
     "inputs": [{"name": "X", "datatype": "FP32", "shape": [-1, 2]}],
     "outputs": [{"name": "Y", "datatype": "FP32", "shape": [-1, 2]}],
@@ -34,5 +36,7 @@ def backend_of(name: str, signature: Mapping[str, Any] = SIGNATURE) -> Callable[
     if name != "onnxruntime":
         raise ModelLoadError(f"no backend {name}", code="INVALID_ARG")
     return partial(
-        OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=lambda library, path: json.dumps(signature)
+        OnnxruntimeBackend,
+        find_library=lambda: LIBRARY,
+        open_file=lambda library, path: DescribedFile(json.dumps(signature)),
     )

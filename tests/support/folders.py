@@ -11,6 +11,8 @@ from pathlib import Path
 from alipes.backends.base import Backend, Draft
 from alipes.backends.onnxruntime.backend import OnnxruntimeBackend
 
+from support.described_file import opening
+
 CONFIG = """
 backend: "onnxruntime"
 max_batch_size: 4
@@ -39,7 +41,7 @@ def touch(folder: Path) -> None:
 
 def backend_of(name: str) -> Callable[[Draft], Backend]:
     """A backend for which every file has the inputs and outputs that `CONFIG` names."""
-    return partial(OnnxruntimeBackend, find_library=lambda: Path("/lib.so"), describe=_signature_of)
+    return partial(OnnxruntimeBackend, find_library=lambda: Path("/lib.so"), open_file=opening(_signature_of))
 
 
 def _signature_of(library: str, path: str) -> str:

@@ -25,7 +25,7 @@ DATATYPES = {
 
 
 def describe(library: str, path: str) -> str:
-    """Answers as `alipes._core.describe_onnx` does; ``library`` is not opened."""
+    """The signature as `alipes._core.OnnxProbe` gives it; ``library`` is not opened."""
     graph = onnx.load(path).graph
     constants = {constant.name for constant in graph.initializer}
     inputs = [_port(value) for value in graph.input if value.name not in constants]

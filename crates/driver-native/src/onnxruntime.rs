@@ -7,12 +7,10 @@ use alipes_engine::onnxruntime::{
     self, Declared, DeclaredPort, ExecutionMode, GraphOptimization, OnnxModel, Provider, ProviderKind, SessionOptions,
 };
 use alipes_engine::{Engine, EngineError};
-use alipes_protocol::{Code, InferError};
 use alipes_runtime::model::layout;
 use alipes_runtime::sequences::{FurtherPort, Sequences};
 use alipes_spec::{self as documents, ModelSpec, OnnxruntimeSpec, Port, ProviderSpec};
 use alipes_stats::priority::{self, Priority};
-use serde::Serialize;
 
 /// Loads a session for each of these places, a GPU's number or none for the processor. They load in parallel: reading
 /// and optimizing a model uses one thread each.
@@ -108,39 +106,6 @@ fn options(engine: &OnnxruntimeSpec) -> Result<SessionOptions, EngineError> {
 
 fn threads(count: i32, what: &str) -> Result<u32, EngineError> {
     u32::try_from(count).map_err(|_| EngineError::invalid(format!("{count} {what} threads are out of range")))
-}
-
-#[derive(Serialize)]
-struct SignatureDocument<'a> {
-    inputs: Vec<PortDocument<'a>>,
-    outputs: Vec<PortDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct PortDocument<'a> {
-    name: &'a str,
-    datatype: &'static str,
-    shape: &'a [i64],
-}
-
-impl<'a> From<&'a onnxruntime::Port> for PortDocument<'a> {
-    fn from(port: &'a onnxruntime::Port) -> Self {
-        PortDocument { name: &port.name, datatype: port.datatype.name(), shape: &port.shape }
-    }
-}
-
-/// Inputs and outputs of an ONNX file, as JSON.
-///
-/// # Errors
-///
-/// The library or the file cannot be loaded.
-pub fn describe_onnx(library: &str, path: &str) -> Result<String, InferError> {
-    let signature = onnxruntime::describe(Path::new(library), Path::new(path))?;
-    let document = SignatureDocument {
-        inputs: signature.inputs.iter().map(PortDocument::from).collect(),
-        outputs: signature.outputs.iter().map(PortDocument::from).collect(),
-    };
-    serde_json::to_string(&document).map_err(|error| InferError::new(Code::Internal, error.to_string()))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod client;
 mod control;
 mod detached;
 mod gpus;
+mod onnx_probe;
 mod loadtest;
 mod server;
 mod tables;
@@ -38,6 +39,8 @@ mod _core {
     use super::loadtest::record::LoadTestRecord;
     #[pymodule_export]
     use super::loadtest::requests::LoadTestRequests;
+    #[pymodule_export]
+    use super::onnx_probe::OnnxProbe;
     #[pymodule_export]
     use super::server::{Cancellation, ModelVersion, Server};
     #[pymodule_export]
@@ -174,12 +177,4 @@ mod _core {
         PyBytes::new(py, DESCRIPTORS)
     }
 
-    /// Inputs and outputs of an ONNX file, as JSON.
-    #[pyfunction]
-    fn describe_onnx(py: Python<'_>, library: &str, path: &str) -> PyResult<String> {
-        super::detached::detached(py, || {
-            let signature = alipes_server::compose::describe_onnx(library, path);
-            signature.map_err(super::detached::Failure::Load)
-        })
-    }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alipes_driver_ensemble::EnsembleFactory;
-pub use alipes_driver_native::onnxruntime::describe_onnx;
 use alipes_driver_native::{NativeFactory, OnnxruntimeFactory};
 use alipes_driver_streaming::StreamingFactory;
 use alipes_driver_worker::WorkerFactory;

@@ -12,16 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from alipes.backends.base import Engine
+from alipes.backends.base import Draft, Engine
+from alipes.backends.proofs import keep_proof, known_proof, proof_key
 from alipes.backends.python.backend import PythonBackend
 from alipes.backends.python.setup import Framework, worker_setup
-from alipes.config.complete import complete_from_signature, is_complete
+from alipes.config.complete import complete_from_signature, is_complete, wants_proof
 from alipes.config.framework_parameters import ignored_parameters
 from alipes.config.instances import instance_names
 from alipes.config.parameters import Parameter
 from alipes.config.paths import confined, kind_of
+from alipes.config.render import config_json
 from alipes.config.spec import available_cores
 from alipes.errors import ConfigError
+from alipes.row_proof import RowProof
 from alipes.signature import Signature
 
 __all__ = ["FrameworkBackend"]
@@ -47,19 +50,33 @@ class FrameworkBackend(PythonBackend):
     files: ClassVar[tuple[str, ...]] = ()
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
+    def __init__(self, draft: Draft) -> None:
+        """Reads nothing yet."""
+        super().__init__(draft)
+        self._notices: tuple[str, ...] = ()
+
     def complete(self) -> None:
         """Complete inputs, outputs, largest batch and dynamic batching from the file, where they are not listed."""
         self._check_names()
         config = self.draft.config
-        if not is_complete(config):
-            signature = Signature.from_json(json.dumps(self._ask()))
-            complete_from_signature(config, signature, self.draft.options.model.default_max_batch_size)
+        if is_complete(config):
+            return
+        default = self.draft.options.model.default_max_batch_size
+        key = proof_key(self.draft.version_folder, [self.program, *self._command, config_json(config)])
+        proof = known_proof(key)
+        found = self._ask(prove_rows=proof is None and wants_proof(config, default))
+        if found["rows"] is not None:
+            proof = RowProof(**found["rows"])
+            keep_proof(key, proof)
+        signature = Signature.from_json(json.dumps(found["signature"]))
+        notice = complete_from_signature(config, signature, default, proof)
+        self._notices = (notice,) if notice else ()
 
     def engine(self) -> Engine:
         """How a worker runs the model, with a notice of each parameter that does nothing."""
         engine, config = super().engine(), self.draft.config
         ignored = ignored_parameters(self.parameters, config.parameters, config.name)
-        return replace(engine, notices=(*engine.notices, *ignored))
+        return replace(engine, notices=(*self._notices, *engine.notices, *ignored))
 
     def _setup(self) -> dict[str, Any]:
         """What a process is told."""

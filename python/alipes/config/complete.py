@@ -11,9 +11,10 @@ from alipes.config.normalize import normalize_batching
 from alipes.config.schema import ModelConfig
 from alipes.config.sequences import control_names, state_input_names
 from alipes.errors import ConfigError
+from alipes.row_proof import RowProof
 from alipes.signature import Port, Side, Signature
 
-__all__ = ["complete_from_signature", "is_complete"]
+__all__ = ["complete_from_signature", "is_complete", "wants_proof"]
 
 
 def is_complete(config: ModelConfig) -> bool:
@@ -21,22 +22,43 @@ def is_complete(config: ModelConfig) -> bool:
     return bool(config.input or config.batch_input) and bool(config.output)
 
 
-def complete_from_signature(config: ModelConfig, signature: Signature, default_max_batch_size: int) -> None:
+def wants_proof(config: ModelConfig, default_max_batch_size: int) -> bool:
+    """Whether completion would run requests together, where the file allows it, that the configuration did not ask for.
+
+    Args:
+        config: The configuration, normalised.
+        default_max_batch_size: Largest batch in rows where the configuration gives none.
+    """
+    chosen = config.WhichOneof("scheduling_choice")
+    if is_complete(config) or chosen == "dynamic_batching" or (chosen and config.max_batch_size):
+        return False
+    return (config.max_batch_size or default_max_batch_size) > 1
+
+
+def complete_from_signature(
+    config: ModelConfig, signature: Signature, default_max_batch_size: int, proof: RowProof | None = None
+) -> str:
     """Complete a configuration in place.
 
     Args:
         config: The configuration, normalised.
         signature: What the model file says.
         default_max_batch_size: Largest batch in rows where the file allows batches and the configuration gives none.
+        proof: Whether rows of several requests may be run together; needed where `wants_proof`.
+
+    Returns:
+        One line that says why requests are not run together that might be, and how to decide it; empty otherwise.
 
     Raises:
         ConfigError: If the configuration asks for batches and the file does not allow them.
     """
     if is_complete(config):
-        return
-    if signature.can_batch:
+        return ""
+    notice = _notice(config, proof) if proof is not None and not proof.holds else ""
+    # Dims that are listed have no axis 0 of their own, so requests keep it even where none are run together.
+    if signature.can_batch and (config.max_batch_size or config.input or config.output or not notice):
         config.max_batch_size = config.max_batch_size or default_max_batch_size
-        if config.max_batch_size > 1 and config.WhichOneof("scheduling_choice") is None:
+        if config.max_batch_size > 1 and config.WhichOneof("scheduling_choice") is None and not notice:
             config.dynamic_batching.SetInParent()
         normalize_batching(config)
     elif config.max_batch_size > 0:
@@ -48,6 +70,16 @@ def complete_from_signature(config: ModelConfig, signature: Signature, default_m
         )
     _complete_side(config, signature, "input")
     _complete_side(config, signature, "output")
+    return notice
+
+
+def _notice(config: ModelConfig, proof: RowProof) -> str:
+    listed = config.max_batch_size or config.input or config.output
+    what = "its requests are not run together" if listed else "it is served without batching"
+    return (
+        f"model '{config.name}': {what}, for {proof.reason}; to decide it yourself, write max_batch_size (0 for none), "
+        "dynamic_batching, and input and output with their dims into config.pbtxt"
+    )
 
 
 def _complete_side(config: ModelConfig, signature: Signature, side: Side) -> None:

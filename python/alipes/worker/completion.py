@@ -1,7 +1,7 @@
 """Asking a model for its configuration: `auto_complete_config`, in a process that ends with the answer.
 
 The question is the setup of a worker. The answer is ``{"answer": {...}}`` or ``{"error": "..."}``: the configuration
-or, where a framework opens the model's file, the signature of that file.
+or, where a framework opens the model's file, the signature of that file and whether its rows are independent.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def answer(question: str) -> str:
 
 def _described(request: dict[str, Any]) -> dict[str, Any]:
     require_numpy(request["model_name"])
-    from alipes.worker.frameworks.runner import read_signature
+    from alipes.worker.frameworks.description import describe_file
     from alipes.worker.setup import opening_of
 
-    found: dict[str, Any] = json.loads(read_signature(request["framework"], opening_of(request)).to_json())
-    return found
+    signature, proof = describe_file(request["framework"], opening_of(request), prove=request["prove_rows"])
+    return {"signature": json.loads(signature.to_json()), "rows": proof.to_document() if proof else None}
 
 
 def _completed(request: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from alipes.config.poll import poll_model
 from alipes.config.schema import copy_config
 from alipes.errors import ConfigError, ModelLoadError
 from support.configurations import COMPLETE, LIBRARY, SIGNATURE, backend_of
+from support.described_file import opening
 
 Prepare = Callable[..., LoadPlan]
 
@@ -133,7 +134,7 @@ def test_the_model_file_is_described_once(folder: Path, options: ServerOptions) 
         calls.append((library, path))
         return json.dumps(SIGNATURE)
 
-    backend = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=describe)
+    backend = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, open_file=opening(describe))
     prepare_version(Draft(poll_model(folder, "m", options), folder, 1, options), backend_of=lambda name: backend)
     assert calls == [(str(LIBRARY), str(folder / "1" / "model.onnx"))]
 
@@ -159,7 +160,7 @@ def test_a_slow_model_file_holds_up_no_other_model(folder: Path, options: Server
         return json.dumps(SIGNATURE)
 
     def load() -> None:
-        made = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, describe=describe)
+        made = partial(OnnxruntimeBackend, find_library=lambda: LIBRARY, open_file=opening(describe))
         polled = poll_model(folder, "m", options)
         prepared.append(prepare_version(Draft(polled, folder, 1, options), backend_of=lambda name: made))
 

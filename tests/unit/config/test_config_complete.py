@@ -3,10 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from alipes.config.complete import complete_from_signature
+from alipes.config.complete import complete_from_signature, wants_proof
 from alipes.config.datatypes import v2_name
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.errors import ConfigError
+from alipes.row_proof import RowProof
 from alipes.signature import Port, Signature
 
 BATCHES = Signature((Port("X", "FP32", (-1, 2)),), (Port("Y", "INT64", (-1, 3, -1)),))
@@ -87,3 +88,57 @@ def test_a_scalar_is_one_element_on_the_wire() -> None:
     assert (list(tensor.dims), tensor.HasField("reshape"), list(tensor.reshape.shape)) == ([1], True, [])
     tensor = completed("", WHOLE).input[0]
     assert (list(tensor.dims), tensor.HasField("reshape")) == ([1], False)
+
+
+REFUTED = RowProof("refuted", "output 'Y' of a row depends on the rows beside it")
+
+
+def noticed(text: str, proof: RowProof | None = REFUTED) -> tuple[Any, str]:
+    config = parse_pbtxt(f'name: "m" {text}')
+    notice = complete_from_signature(config, BATCHES, 4, proof)
+    return config, notice
+
+
+def test_rows_that_depend_on_each_other_are_no_batch() -> None:
+    config, notice = noticed("")
+    assert (config.max_batch_size, config.WhichOneof("scheduling_choice")) == (0, None)
+    assert tensors(config.input) == [("X", "FP32", [-1, 2])]
+    assert notice == (
+        "model 'm': it is served without batching, for output 'Y' of a row depends on the rows beside it; to decide it "
+        "yourself, write max_batch_size (0 for none), dynamic_batching, and input and output with their dims into "
+        "config.pbtxt"
+    )
+
+
+@pytest.mark.parametrize(("text", "rows"), [("max_batch_size: 8", 8), (X, 4)])
+def test_what_is_said_of_axis_0_stays_and_requests_are_run_apart(text: str, rows: int) -> None:
+    config, notice = noticed(text)
+    assert (config.max_batch_size, config.WhichOneof("scheduling_choice")) == (rows, None)
+    assert notice.startswith("model 'm': its requests are not run together, for output 'Y'")
+
+
+def test_rows_that_are_independent_are_run_together_without_a_word() -> None:
+    config, notice = noticed("", RowProof("proved"))
+    assert (config.max_batch_size, notice) == (4, "")
+    assert config.HasField("dynamic_batching")
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("", True),
+        ("max_batch_size: 8", True),
+        ("sequence_batching { }", True),
+        ("max_batch_size: 1", False),
+        ("dynamic_batching { }", False),
+        ("max_batch_size: 8 sequence_batching { }", False),
+        (X + Y, False),
+    ],
+)
+def test_what_a_person_wrote_is_not_questioned(text: str, wants: bool) -> None:
+    assert wants_proof(parse_pbtxt(f'name: "m" {text}'), 4) is wants
+
+
+@pytest.mark.parametrize("default", [0, 1])
+def test_without_batches_there_is_nothing_to_prove(default: int) -> None:
+    assert not wants_proof(parse_pbtxt('name: "m"'), default)

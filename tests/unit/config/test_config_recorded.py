@@ -19,6 +19,7 @@ from alipes.config.override import parse_override
 from alipes.config.poll import poll_model
 from alipes.config.render import config_json
 from alipes.errors import ConfigError, ModelLoadError
+from support.described_file import opening
 from support.onnx_files import describe
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -79,7 +80,7 @@ ANSWERED = {
 def described(name: str) -> Callable[[Draft], Backend]:
     """The backend of that name; ONNX files are read without ONNX Runtime."""
     backend = backend_of(name)
-    return partial(OnnxruntimeBackend, describe=describe) if backend is OnnxruntimeBackend else backend
+    return partial(OnnxruntimeBackend, open_file=opening(describe)) if backend is OnnxruntimeBackend else backend
 
 
 def scenarios(group: str) -> Iterator[tuple[str, Any]]:

@@ -20,6 +20,7 @@ from alipes.backends.registry import backend_of
 from alipes.config.load import parse_flags
 from alipes.config.poll import poll_model
 from alipes.errors import ConfigError, ModelLoadError
+from support.described_file import opening
 from support.onnx_files import describe
 
 SIMPLE: Final = Path(__file__).parents[2] / "golden" / "models" / "control" / "simple"
@@ -215,7 +216,7 @@ CASES: Final = (
 def described(name: str) -> Callable[[Draft], Backend]:
     """The backend of that name; ONNX files are read without ONNX Runtime."""
     backend = backend_of(name)
-    return partial(OnnxruntimeBackend, describe=describe) if backend is OnnxruntimeBackend else backend
+    return partial(OnnxruntimeBackend, open_file=opening(describe)) if backend is OnnxruntimeBackend else backend
 
 
 def outcome(folder: Path, text: str) -> tuple[str, str]:

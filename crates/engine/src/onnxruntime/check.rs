@@ -196,6 +196,7 @@ mod tests {
             name: name.to_owned(),
             datatype,
             shape: shape.into(),
+            symbols: vec![String::new(); shape.len()],
         };
         ports.iter().map(port).collect()
     }

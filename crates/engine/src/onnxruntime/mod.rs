@@ -11,14 +11,16 @@ mod check;
 mod library;
 mod model;
 mod options;
+mod probe;
 mod provider;
 mod session;
 mod signature;
 mod value;
 
 pub use check::{Declared, DeclaredPort, check_against};
-pub use model::{OnnxModel, describe};
+pub use model::OnnxModel;
 pub use options::{ExecutionMode, GraphOptimization, SessionOptions};
+pub use probe::OnnxProbe;
 pub use provider::{Provider, ProviderKind, open_libraries};
 pub use session::OnnxSession;
 pub use signature::{Port, Signature};

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ort::session::Session;
+
 use super::check::{Declared, check_against};
 use super::library::{self, Library};
 use super::options::SessionOptions;
@@ -58,14 +60,11 @@ impl OnnxModel {
         check_against(&signature, declared)?;
         OnnxSession::new(session, &signature, declared)
     }
-}
 
-/// What the model at `path` takes and gives, read without optimizing it.
-///
-/// # Errors
-///
-/// As for [`OnnxModel::open`]; `Internal` or `Unsupported` where the library or alipes refuses the model.
-pub fn describe(library: &Path, path: &Path) -> Result<Signature, EngineError> {
-    let model = OnnxModel::open(library, path, SessionOptions::for_reading())?;
-    signature::read(&model.options.build(model.library, &model.path, &[])?)
+    /// The library's session for the processor, held against no declaration, with its signature.
+    pub(super) fn read(&self) -> Result<(Session, Signature), EngineError> {
+        let session = self.options.build(self.library, &self.path, &[])?;
+        let signature = signature::read(&session)?;
+        Ok((session, signature))
+    }
 }

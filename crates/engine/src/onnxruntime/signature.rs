@@ -15,6 +15,8 @@ pub struct Port {
     pub datatype: Datatype,
     /// Sizes; -1 where the model takes or gives any.
     pub shape: Shape,
+    /// What the model calls each size that it leaves open; empty for the others. Sizes with one name are equal.
+    pub symbols: Vec<String>,
 }
 
 /// The inputs and outputs of a model, in the model file's order.
@@ -43,11 +45,11 @@ fn port(outlet: &Outlet, word: &str) -> Result<Port, EngineError> {
         message: format!("unsupported {what} for {word} '{}'", outlet.name()),
     };
     match outlet.dtype() {
-        ValueType::Tensor { ty, shape, .. } => {
+        ValueType::Tensor { ty, shape, dimension_symbols } => {
             let datatype = datatype_of(*ty).ok_or_else(|| unsupported(&format!("element type {ty:?}")))?;
             // A negative size is the library's word for "any", whatever its value.
             let shape = shape.iter().map(|&size| size.max(-1)).collect();
-            Ok(Port { name: outlet.name().to_owned(), datatype, shape })
+            Ok(Port { name: outlet.name().to_owned(), datatype, shape, symbols: dimension_symbols.to_vec() })
         }
         ValueType::Sequence(_) => Err(unsupported("value type sequence")),
         ValueType::Map { .. } => Err(unsupported("value type map")),

@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use alipes_engine::onnxruntime::describe;
+use alipes_engine::onnxruntime::OnnxProbe;
 use alipes_protocol::Code;
 
 fn refused(library: &Path) -> String {
-    let error = describe(library, Path::new("/no/such/model.onnx")).unwrap_err();
+    let error = OnnxProbe::open(library, Path::new("/no/such/model.onnx")).unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     assert!(error.message.ends_with("or newer with: pip install onnxruntime"), "{error}");
     error.message

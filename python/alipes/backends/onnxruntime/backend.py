@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,9 +11,11 @@ from alipes import _core
 from alipes.backends.base import Backend, Draft, Engine
 from alipes.backends.onnxruntime.gpu_libraries import find_gpu_libraries, has_cuda_provider
 from alipes.backends.onnxruntime.library import find_library
+from alipes.backends.onnxruntime.model_file import OnnxFile, run_arrays
 from alipes.backends.onnxruntime.providers import gpu_providers, idle_parameters
+from alipes.backends.proofs import proof_key, proof_of
 from alipes.config.compare import check_signature
-from alipes.config.complete import complete_from_signature, is_complete
+from alipes.config.complete import complete_from_signature, is_complete, wants_proof
 from alipes.config.gpus import GpuUse
 from alipes.config.instances import instance_names, is_on_gpu
 from alipes.config.options import ModelOptions
@@ -21,6 +24,7 @@ from alipes.config.schema import ModelConfig
 from alipes.config.spec import available_cores
 from alipes.config.tuning import TUNING_PREFIX
 from alipes.errors import ModelLoadError
+from alipes.row_proof import prove_rows
 from alipes.signature import Signature
 
 __all__ = ["OnnxruntimeBackend", "engine_spec"]
@@ -37,22 +41,23 @@ class OnnxruntimeBackend(Backend):
         draft: Draft,
         *,
         find_library: Callable[[], Path] = find_library,
-        describe: Callable[[str, str], str] = _core.describe_onnx,
+        open_file: Callable[[str, str], OnnxFile] = _core.OnnxProbe,
     ) -> None:
         """Finds the library.
 
         Args:
             draft: The version.
             find_library: Where the library is.
-            describe: Tells the inputs and outputs of a model file, as `alipes._core.describe_onnx` does; slow.
+            open_file: Loads a model file by the library at one path and its own, as `alipes._core.OnnxProbe`; slow.
 
         Raises:
             ModelLoadError: If ONNX Runtime is not installed.
         """
         super().__init__(draft)
         self._library = find_library()
-        self._describe = describe
-        self._described: Signature | None = None
+        self._open_file = open_file
+        self._opened: tuple[OnnxFile, Signature] | None = None
+        self._notices: tuple[str, ...] = ()
 
     @classmethod
     def gpu_use(cls) -> GpuUse:
@@ -66,17 +71,27 @@ class OnnxruntimeBackend(Backend):
     def complete(self) -> None:
         """Complete inputs, outputs, largest batch and dynamic batching, where inputs or outputs are not listed."""
         config = self.draft.config
-        if not is_complete(config):
-            complete_from_signature(config, self._signature(), _default_max_batch_size(self.draft.options.model))
+        if is_complete(config):
+            return
+        default = _default_max_batch_size(self.draft.options.model)
+        file, signature = self._file()
+        proof = None
+        if signature.can_batch and wants_proof(config, default):
+            key = proof_key(self.draft.version_folder, [self.draft.model_file().name, self._library.name])
+            run = partial(run_arrays, file, signature)
+            proof = proof_of(key, lambda: prove_rows(run, signature, check=self.draft.load.check))
+        notice = complete_from_signature(config, signature, default, proof)
+        self._notices = (notice,) if notice else ()
 
     def engine(self) -> Engine:
         """Hold the configuration against the file, and say how ONNX Runtime runs it."""
         config = self.draft.config
-        check_signature(config, self._signature())
+        check_signature(config, self._file()[1])
+        self._opened = None  # its memory is free again before the instances are loaded
         parameters = _parameters(config)
         files = {"library": str(self._library), "model_path": str(self.draft.model_file())}
         spec = {**files, **engine_spec(config, parameters, available_cores())}
-        notices = (*parameters.notices, *idle_parameters(config, parameters.cuda))
+        notices = (*self._notices, *parameters.notices, *idle_parameters(config, parameters.cuda))
         return Engine(spec, notices, self._private)
 
     def adapt(self, engine: dict[str, Any]) -> dict[str, Any]:
@@ -84,17 +99,17 @@ class OnnxruntimeBackend(Backend):
         config = self.draft.config
         return {**engine, **engine_spec(config, _parameters(config), available_cores())}
 
-    def _signature(self) -> Signature:
+    def _file(self) -> tuple[OnnxFile, Signature]:
         # Once for completion and comparison together: to describe a file is to load it. No `cached_property`: on Python
         # 3.11 one slow file would hold up the loads of all models.
-        if self._described is None:
+        if self._opened is None:
             try:
-                described = self._describe(str(self._library), str(self.draft.model_file()))
+                file = self._open_file(str(self._library), str(self.draft.model_file()))
             except ModelLoadError as error:
                 error.hiding(self._private)
                 raise
-            self._described = Signature.from_json(described)
-        return self._described
+            self._opened = file, Signature.from_json(file.signature())
+        return self._opened
 
     @property
     def _private(self) -> dict[str, str]:

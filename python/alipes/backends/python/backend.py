@@ -104,11 +104,11 @@ class PythonBackend(Backend):
         """Environment variables of a process, above the server's own."""
         return dict(self._environment().variables)
 
-    def _ask(self) -> dict[str, Any]:
-        """What a process says of the model."""
+    def _ask(self, **more: bool) -> dict[str, Any]:
+        """What a process says of the model, told more than a worker is."""
         draft, timeout_s = self.draft, self.draft.options.worker.complete_timeout_s
         try:
-            return ask_model(self._command, self._variables(), self._setup(), timeout_s, draft.load)
+            return ask_model(self._command, self._variables(), {**self._setup(), **more}, timeout_s, draft.load)
         except ModelLoadError as error:
             error.hiding(self._private)
             raise

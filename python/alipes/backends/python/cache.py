@@ -13,15 +13,13 @@ import fcntl
 import hashlib
 import os
 import shutil
-import stat
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from alipes.backends.private_folder import private_folder
 from alipes.backends.python.archive import unpack
-from alipes.errors import ModelLoadError
 
 __all__ = ["unpacked"]
 
@@ -40,7 +38,7 @@ def unpacked(archive: Path, unpack: Callable[[Path, Path], None] = unpack) -> Pa
     Raises:
         ModelLoadError: If it cannot be unpacked, or the folder for temporary files cannot be trusted.
     """
-    home = _home()
+    home = private_folder("environments")
     name = _name(archive)
     with _holding:
         is_held = name in _held
@@ -48,20 +46,6 @@ def unpacked(archive: Path, unpack: Callable[[Path, Path], None] = unpack) -> Pa
         _take(home, name, archive, unpack)
         _drop_older(home, name)
     return home / name
-
-
-def _home() -> Path:
-    """The folder of this user. Its name is no secret, so another user may have created it first."""
-    home = Path(tempfile.gettempdir()) / f"alipes-{os.getuid()}"
-    for folder in (home, home / "environments"):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        state = folder.lstat()
-        if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid() or state.st_mode & 0o077:
-            raise ModelLoadError(
-                f"{folder} is not a folder of this user alone; remove it, or set TMPDIR to another folder",
-                backend="python",
-            )
-    return home / "environments"
 
 
 def _name(archive: Path) -> str:

@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from alipes.signature import Signature
 from alipes.worker.failure import describe
 from alipes.worker.frameworks.check import check_ports
 from alipes.worker.frameworks.joint_calls import JointCalls, split
 from alipes.worker.frameworks.opened import OpenedModel, Opening
 from alipes.worker.frameworks.ports import output_types
+from alipes.worker.frameworks.programs import checked, opened
 from alipes.worker.frameworks.sequence_states import SequenceStates, most_sequences
-from alipes.worker.loading import LoadError
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
 
-__all__ = ["Runner", "read_signature", "start_runner"]
-
-T = TypeVar("T")
-
-
-def read_signature(framework: Mapping[str, Any], opening: Opening) -> Signature:
-    """What a model's file says of its inputs and outputs.
-
-    A program that can tell without opening the model, which may take long, has a `read_signature` of its own.
-
-    Raises:
-        LoadError: If the file cannot be opened, or does not say.
-    """
-    signature = _checked(framework, opening, _signature)
-    if signature is None:
-        raise opening.refuse(
-            "the file does not say which inputs and outputs the model has; list them in config.pbtxt, each with name, "
-            "data_type and dims"
-        )
-    return signature
+__all__ = ["Runner", "start_runner"]
 
 
 def start_runner(framework: Mapping[str, Any], opening: Opening) -> Runner:
@@ -50,7 +27,7 @@ def start_runner(framework: Mapping[str, Any], opening: Opening) -> Runner:
     Raises:
         LoadError: If the file cannot be opened, or contradicts the configuration.
     """
-    model = _checked(framework, opening, _opened)
+    model = checked(framework, opening, opened)
     if model.signature is not None:
         check_ports(opening.model_name, opening.config, model.signature)
     return Runner(model, opening.config)
@@ -132,42 +109,3 @@ def _numpy_name(data_type: str) -> str:
     from alipes.worker.triton.datatypes import triton_string_to_numpy
 
     return np.dtype(triton_string_to_numpy(data_type)).name
-
-
-def _signature(program: Any, opening: Opening) -> Signature | None:
-    if hasattr(program, "read_signature"):
-        found: Signature | None = program.read_signature(opening)
-        return found
-    return _opened(program, opening).signature
-
-
-def _opened(program: Any, opening: Opening) -> OpenedModel:
-    found: OpenedModel = program.open_model(opening)
-    if found.hidden and not (found.steps and opening.config.get("sequence_batching")):
-        advice = "add sequence_batching to config.pbtxt, and each sequence has a state of its own; or " * found.steps
-        raise opening.refuse(
-            f"it keeps a state from one call to the next ({found.hidden}), so the answer to one client would depend on "
-            f"what others sent: {advice}export it with the state as one more input and output, which "
-            "sequence_batching.state connects"
-        )
-    return found
-
-
-def _checked(framework: Mapping[str, Any], opening: Opening, ask: Callable[[Any, Opening], T]) -> T:
-    """What a framework's program answers; whatever it raises becomes one error."""
-    try:
-        return ask(importlib.import_module(framework["program"]), opening)
-    except LoadError:
-        raise
-    except ModuleNotFoundError as error:
-        raise LoadError(_missing(framework, opening, error)) from None
-    except BaseException as error:
-        raise LoadError(describe(error)) from error
-
-
-def _missing(framework: Mapping[str, Any], opening: Opening, error: ModuleNotFoundError) -> str:
-    version = ".".join(str(part) for part in sys.version_info[:3])
-    return (
-        f"model '{opening.model_name}' needs the package '{error.name}', which {Path(sys.executable).name} (Python "
-        f"{version}) does not have: install it with: pip install '{framework['extra']}'"
-    )
