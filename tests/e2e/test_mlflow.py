@@ -251,7 +251,10 @@ def test_a_package_that_the_function_needs_is_named(tmp_path: Path) -> None:
     assert words in refusal(folder, allows_pickles=True)
 
 
-def test_a_framework_that_is_missing_is_named_with_its_extra(tmp_path: Path) -> None:
+def test_a_framework_that_is_missing_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As where it is not installed; some environments of tests have it.
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    monkeypatch.delitem(sys.modules, "alipes.worker.frameworks.catboost", raising=False)
     folder = tmp_path / "m"
     folder.mkdir()
     (folder / "model.cbm").write_bytes(b"")

@@ -11,8 +11,6 @@ from alipes._core import InferenceRequest, InferenceResponse, Tensor, joint_inpu
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.interpreter
-
 Arrays = dict[str, np.ndarray]
 
 TYPES = ["?", "u1", "i2", "i4", "i8", "u8", "f2", "f4", "f8"]

@@ -14,31 +14,39 @@ from support.stalls import stalled_s
 SLOW_S = 5.0
 # Several processes share the cores, so a test takes longer there than by itself.
 SLOW_BESIDE_OTHERS_S = 8.0
-UNIT = Path(__file__).parents[1] / "unit"
+EVERY = "every"
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Adds `--extra` and `--list-slow` to pytest."""
     group = parser.getgroup("alipes")
-    group.addoption("--extra", metavar="NAME", help="run the tests marked extra(NAME) instead of those without extras")
+    group.addoption(
+        "--extra", metavar="NAME", help=f"run the tests marked extra(NAME), or any extra for {EVERY!r}, and no others"
+    )
     group.addoption("--list-slow", metavar="FILE", help="write the ids of tests over five seconds, unless marked slow")
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keeps the tests of one extra, or of none; groups tests that share a server; skips those that lack a GPU."""
     extra = config.getoption("--extra")
-    selected = [item for item in items if (extra in _extras(item) if extra else not _extras(item))]
+    selected = [item for item in items if _is_of(item, extra)]
     config.hook.pytest_deselected(items=[item for item in items if item not in selected])
     items[:] = selected
     for item in items:
-        if item.path.is_relative_to(UNIT):
-            item.add_marker("interpreter")
         if item.get_closest_marker("xdist_group") is None and _shares_a_module_fixture(item):
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
         if item.get_closest_marker("gpu") is not None and not has_real_gpu():
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))
     # What is slow and last would keep one process at work while the others have nothing left. The sort is stable.
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _is_of(item: pytest.Item, extra: str | None) -> bool:
+    """Whether a test belongs to an extra, to any for `EVERY`, or to none for `None`."""
+    extras = _extras(item)
+    if extra is None:
+        return not extras
+    return bool(extras) if extra == EVERY else extra in extras
 
 
 def _extras(item: pytest.Item) -> set[object]:

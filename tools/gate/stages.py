@@ -21,6 +21,13 @@ ON_THE_WIRE = (
 POOL = "ALIPES_EXECUTION_THREADS=pool ALIPES_ENSEMBLE_STEPS=single ALIPES_WORKER_MEMORY=small"
 UNDER_ATTACK = "tests/e2e/hostile/test_under_attack.py"
 NETWORK = "ALIPES_EXECUTION_THREADS=network"
+# To collect all tests takes as long as many of these run.
+WITH_EXTRAS = r"$(grep -rlE 'mark\.extra\(' tests --include='test_*.py')"
+EVERY_EXTRA = (
+    "--extra sklearn --extra xgboost --extra lightgbm --extra catboost --extra keras --extra openvino --extra mlflow"
+    " --extra plots --extra tune --extra tables --extra examples --extra notebook --extra torch --torch"
+    " --group test --group buckets --group browser"
+)
 
 
 @dataclass(frozen=True)
@@ -46,9 +53,11 @@ class Stage:
 
 
 def _extra(name: str, proves: str, more: str = "", budget_s: int = 400) -> Stage:
+    """What an extra promises, with what that extra brings alone: a requirement that it forgot is not there."""
     environment = f"{ENVIRONMENT} .venv-{name} --group test --wheel $WHEELS {more or f'--extra {name}'}"
-    tests = f'tools/run-pytest .venv-{name}/bin/python extra-{name} -q -p no:cacheprovider --extra={name} -m "$EXTENT"'
-    return Stage(f"extra {name}", proves, f"{environment} && {tests}", budget_s, ("wheel",))
+    tests = f"tools/run-pytest .venv-{name}/bin/python extra-{name} {PYTEST} -n $PROCESSES"
+    command = f'{environment} && {tests} --extra={name} -m "$EXTENT" {WITH_EXTRAS}'
+    return Stage(f"extra {name}", proves, command, budget_s, ("wheel",), (PROOF,))
 
 
 STAGES: Sequence[Stage] = (
@@ -99,10 +108,20 @@ STAGES: Sequence[Stage] = (
     ),
     Stage(
         "interpreters",
-        "what Python itself runs, on each further Python that is found",
-        "tools/test-interpreters",
+        "what Python itself runs, on the newest Python that is found; in the proof all units, on each",
+        "tools/test-interpreters $INTERPRETERS",
         480,
         ("wheel",),
+    ),
+    Stage(
+        "extras",
+        "what needs extras, with all of them in one environment",
+        f"{ENVIRONMENT} .venv-extras {EVERY_EXTRA} --wheel $WHEELS"
+        f" && tools/run-pytest .venv-extras/bin/python extras {PYTEST} -n $PROCESSES --extra=every"
+        f' -m "$EXTENT" {WITH_EXTRAS}',
+        900,
+        ("wheel",),
+        (GATE,),
     ),
     _extra(
         "sklearn", "models of scikit-learn, served and exported", "--extra sklearn --extra notebook", 600

@@ -14,11 +14,12 @@ LAST_LINES, LINE_LENGTH = 12, 200
 
 def printed(outcomes: Sequence[Outcome]) -> str:
     """What a run took, stage by stage, in 80 columns."""
-    lines = [f"{'stage':<16} {'verdict':<12} {'took':>8} {'budget':>8}"]
+    lines = [f"{'stage':<16} {'verdict':<12} {'took':>8} {'cores':>8} {'budget':>8}"]
     for outcome in outcomes:
-        took, budget = _clock(outcome.took_s), _clock(outcome.stage.budget_s)
-        lines.append(f"{outcome.stage.name:<16} {outcome.verdict:<12} {took:>8} {budget:>8}")
-    lines.append(f"{'all':<29} {_clock(sum(outcome.took_s for outcome in outcomes)):>8}")
+        took, cores, budget = _clock(outcome.took_s), _clock(outcome.cpu_s), _clock(outcome.stage.budget_s)
+        lines.append(f"{outcome.stage.name:<16} {outcome.verdict:<12} {took:>8} {cores:>8} {budget:>8}")
+    took_s, cpu_s = sum(outcome.took_s for outcome in outcomes), sum(outcome.cpu_s for outcome in outcomes)
+    lines.append(f"{'all':<29} {_clock(took_s):>8} {_clock(cpu_s):>8}")
     return "\n".join(lines)
 
 
