@@ -1,6 +1,7 @@
 //! Element types of a tensor, under the names of the V2 protocol.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// The element type of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,6 +97,18 @@ impl Datatype {
     /// Bytes per element; `None` for `BYTES`, whose elements carry their own length.
     pub const fn size(self) -> Option<usize> {
         self.row().size
+    }
+
+    /// The whole numbers that an element can be; `None` where elements are no integers.
+    pub fn integers(self) -> Option<RangeInclusive<i128>> {
+        let bits = 8 * self.size()?;
+        match self {
+            Datatype::Uint8 | Datatype::Uint16 | Datatype::Uint32 | Datatype::Uint64 => Some(0..=(1 << bits) - 1),
+            Datatype::Int8 | Datatype::Int16 | Datatype::Int32 | Datatype::Int64 => {
+                Some(-(1 << (bits - 1))..=(1 << (bits - 1)) - 1)
+            }
+            _ => None,
+        }
     }
 }
 

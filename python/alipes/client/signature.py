@@ -13,6 +13,7 @@ import numpy.typing as npt
 from alipes.client.datatypes import numpy_type
 from alipes.client.region_tensor import RegionTensor
 from alipes.errors import InvalidArgument
+from alipes.fitting import as_type
 
 __all__ = ["Document", "Signature", "TensorSpec", "Value", "read_signature"]
 
@@ -24,6 +25,8 @@ Document: TypeAlias = Mapping[str, Any]
 
 _CONVERTED: Final = frozenset({"BF16", "BYTES"})
 _TEXT_KINDS: Final = "OSU"
+_EXACT: Final = 2.0**53
+"""Whole numbers below are exact as doubles."""
 _MAX_KNOWN_SHAPES: Final = 64
 """Shapes that an input remembers as fitting: callers use a few, and one that uses many is checked each time."""
 
@@ -97,7 +100,13 @@ class TensorSpec:
 
     def _array(self, model: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         try:
-            return np.asarray(value, self.dtype)
+            if self.dtype.kind == "O":
+                return np.asarray(value, self.dtype)
+            # A list is read as what it holds first: numpy would cut numbers to the type that is wanted.
+            held = np.asarray(value)
+            if held.dtype.kind == "f" and self.dtype.kind in "iu":
+                held = _whole(value, held)
+            return as_type(held, self.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidArgument(
                 f"input '{self.name}' of model '{model}' takes {self.datatype}: {error}", model=model
@@ -198,6 +207,14 @@ def read_signature(metadata: Document, config: Document | None) -> Signature:
     declared = config.get("input", ()) if config is not None else ()
     required = frozenset(port["name"] for port in declared if not port.get("optional", False))
     return Signature(str(metadata["name"]), inputs, outputs, required & inputs.keys())
+
+
+def _whole(value: npt.ArrayLike, held: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Numbers as they are, where numpy reads a list of small and large whole numbers as floats and so rounds them."""
+    if (np.abs(held) < _EXACT).all():
+        return held
+    numbers = np.asarray(value, np.object_)
+    return numbers if all(isinstance(number, int | np.integer) for number in numbers.flat) else held
 
 
 def _halved(array: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:

@@ -49,6 +49,48 @@ def test_lists_become_arrays_of_the_declared_type() -> None:
         one("INT8").tensors(["word"])
 
 
+@pytest.mark.parametrize(
+    ("datatype", "values", "place"),
+    [
+        ("INT8", [1, 128], r"128 at [1] does not fit int8"),
+        ("INT8", [[-129]], r"-129 at [0][0] does not fit int8"),
+        ("UINT8", [-1], r"-1 at [0] does not fit uint8"),
+        ("UINT8", [1.0, 1.5], r"1.5 at [1] does not fit uint8"),
+        ("INT32", [float("nan")], r"nan at [0] does not fit int32"),
+        ("INT64", [2**63], r"9223372036854775808 at [0] does not fit int64"),
+        ("INT64", [float(2**63)], r"at [0] does not fit int64"),
+        ("UINT64", [0, -1], r"-1 at [1] does not fit uint64"),
+        ("BOOL", [1, 2], r"2 at [1] does not fit bool"),
+        ("FP16", [70000.0], r"70000.0 at [0] does not fit float16"),
+        ("FP32", [1e39], r"1e+39 at [0] does not fit float32"),
+        ("INT32", 2**31, r"2147483648 does not fit int32"),
+        ("INT8", [np.int64(300)], r"300 at [0] does not fit int8"),
+    ],
+)
+def test_numbers_of_a_list_that_do_not_fit_are_refused_with_their_place(
+    datatype: str, values: object, place: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=re.escape(place)):
+        one(datatype, np.shape(values)).tensors({"X": values})
+
+
+@pytest.mark.parametrize(
+    ("datatype", "values"),
+    [
+        ("INT8", [-128, 127.0, True]),
+        ("UINT64", [0, 2**64 - 1]),
+        ("INT64", [-(2**63), 2**63 - 1]),
+        ("FP16", [65504.0, float("inf")]),
+        ("FP32", [2**24 + 1, float("nan")]),
+        ("BOOL", [0, 1, True]),
+        ("INT32", []),
+    ],
+)
+def test_numbers_of_a_list_that_fit_are_sent(datatype: str, values: list[float]) -> None:
+    ((_, _, _, sent),) = one(datatype).tensors({"X": values})
+    np.testing.assert_array_equal(sent, np.array(values, sent.dtype))
+
+
 def test_another_byte_order_is_turned_round() -> None:
     sent = one("INT32").tensors(np.array([1], ">i4"))[0][3]
     assert (sent.dtype, sent.tolist()) == (np.dtype("<i4"), [1])

@@ -13,6 +13,7 @@ from alipes.client.inference.crop import Crop
 from alipes.client.inference.stream_signature import Part, StateInput, StreamSignature
 from alipes.client.signature import TensorSpec
 from alipes.errors import InvalidArgument
+from alipes.fitting import as_type
 
 __all__ = ["Reader", "Tensor", "Values"]
 
@@ -166,7 +167,10 @@ class Reader:
         if expected is None or value.dtype == expected:
             return value
         if self._cast and np.can_cast(value.dtype, expected, "same_kind"):
-            return value.astype(expected)
+            try:
+                return as_type(value, expected)
+            except OverflowError as error:
+                raise self._error(f'"{spec.name}": {error}') from error
         raise self._error(
             f'"{spec.name}": an array of {value.dtype} does not match {spec.datatype}: convert it with '
             f'.astype("{expected}"), or ask the client to with cast=True'

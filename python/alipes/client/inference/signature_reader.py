@@ -8,6 +8,8 @@ import numpy as np
 
 from alipes.client.inference.reader import Reading
 from alipes.client.signature import Signature, TensorSpec
+from alipes.errors import InvalidArgument
+from alipes.fitting import as_type
 
 __all__ = ["SignatureReader"]
 
@@ -39,5 +41,8 @@ def _cast(spec: TensorSpec, value: Any) -> Any:
         and value.dtype != spec.dtype
         and np.can_cast(value.dtype, spec.dtype, "same_kind")
     ):
-        return value.astype(spec.dtype)
+        try:
+            return as_type(value, spec.dtype)
+        except OverflowError as error:
+            raise InvalidArgument(f'"{spec.name}": {error}') from error
     return value

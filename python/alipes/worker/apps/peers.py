@@ -208,10 +208,10 @@ def _plain(value: Any) -> np.ndarray:
 
 
 def _tensor(value: Any, tensor: TensorType | None, plan: Plan) -> np.ndarray:
-    from alipes.worker.apps.tensors import numpy_type
+    from alipes.worker.apps.tensors import fitted
 
     assert tensor is not None, "a plan with tensors has one for each argument"
-    array = np.asarray(value, numpy_type(tensor.datatype))
+    array = fitted(value, tensor.datatype)
     if tensor.form == "scalar" or tensor.is_row:
         array = array.reshape(1)
     return array[None] if plan.batched else array

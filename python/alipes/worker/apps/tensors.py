@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from alipes._core import Tensor
+from alipes.fitting import as_type
 from alipes.worker.apps.exchange import Response
 from alipes.worker.apps.misfit import Misfit
 from alipes.worker.apps.plan import Plan
@@ -88,10 +89,22 @@ def tensors_of(value: Any, plan: Plan, wanted: frozenset[str] | set[str] = froze
     return found
 
 
+def fitted(value: Any, datatype: str) -> np.ndarray:
+    """A value as an array of a datatype.
+
+    Raises:
+        OverflowError: If a number lies beyond the datatype, or would lose its fraction.
+        TypeError: If it is no such value.
+        ValueError: Likewise.
+    """
+    dtype = numpy_type(datatype)
+    return np.asarray(value, dtype) if dtype.kind == "O" else as_type(np.asarray(value), dtype)
+
+
 def _array(name: str, column: Any, tensor: TensorType) -> np.ndarray:
     try:
-        array = np.asarray(column, numpy_type(tensor.datatype))
-    except (TypeError, ValueError) as error:
+        array = fitted(column, tensor.datatype)
+    except (OverflowError, TypeError, ValueError) as error:
         raise TypeError(f"output '{name}' is annotated as {tensor.datatype}: {error}") from error
     if tensor.form == "scalar":
         return array.reshape(1)

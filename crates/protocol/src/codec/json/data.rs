@@ -46,7 +46,7 @@ pub(super) fn read_leaves(
         Datatype::Bytes => read_strings(leaves, context)?,
         _ => {
             let size = element_size(count, datatype, input)?;
-            let read = reader(datatype).ok_or_else(|| unsupported(datatype, input))?;
+            let read = reader(datatype, context.options.release).ok_or_else(|| unsupported(datatype, input))?;
             check_limit(count * size, input, context)?;
             context.reserve(count.min(leaves.most()) * size)?;
             let bytes = read_values(leaves, count, size, read).within("Unable to parse 'data'")?;
@@ -78,10 +78,45 @@ fn read_strings(leaves: Leaves<'_>, context: DecodeContext<'_>) -> Result<Vec<u8
 /// Reads a value as 64 bits, little-endian; a tensor keeps as many of the first bytes as its elements have.
 type Read = fn(Value<'_>) -> Result<[u8; 8], InferError>;
 
-/// How values of a datatype are read; `None` where JSON does not carry them.
-///
-/// Integers that are too large are cut to the tensor's width, as Triton does; FP32 is the nearest to the double.
-fn reader(datatype: Datatype) -> Option<Read> {
+/// How values of a datatype are read; `None` where JSON does not carry them. FP32 is the nearest to the double.
+fn reader(datatype: Datatype, release: TritonRelease) -> Option<Read> {
+    match datatype {
+        _ if !release.is_later() => cutting_reader(datatype),
+        Datatype::Uint8 => Some(unsigned::<u8>),
+        Datatype::Uint16 => Some(unsigned::<u16>),
+        Datatype::Uint32 => Some(unsigned::<u32>),
+        Datatype::Int8 => Some(signed::<i8>),
+        Datatype::Int16 => Some(signed::<i16>),
+        Datatype::Int32 => Some(signed::<i32>),
+        Datatype::Fp32 => Some(|leaf| {
+            let value = leaf.as_f64()?;
+            if fits_fp32(value) { Ok(u64::from((value as f32).to_bits()).to_le_bytes()) } else { Err(beyond()) }
+        }),
+        _ => cutting_reader(datatype),
+    }
+}
+
+fn unsigned<T: TryFrom<u64>>(leaf: Value<'_>) -> Result<[u8; 8], InferError> {
+    let value = leaf.as_u64()?;
+    T::try_from(value).map(|_| value.to_le_bytes()).map_err(|_| beyond())
+}
+
+fn signed<T: TryFrom<i64>>(leaf: Value<'_>) -> Result<[u8; 8], InferError> {
+    let value = leaf.as_i64()?;
+    T::try_from(value).map(|_| value.to_le_bytes()).map_err(|_| beyond())
+}
+
+/// Whether FP32 can hold a number: one that is finite stays finite.
+pub(super) fn fits_fp32(value: f64) -> bool {
+    value.is_infinite() || !(value as f32).is_infinite()
+}
+
+fn beyond() -> InferError {
+    InferError::invalid("a number lies beyond the range of the input's datatype")
+}
+
+/// The same, with what is too large cut to the tensor's width. Source: recorded behaviour of Triton 2.51.
+fn cutting_reader(datatype: Datatype) -> Option<Read> {
     match datatype {
         Datatype::Bool => Some(|leaf| leaf.as_bool().map(|value| u64::from(value).to_le_bytes())),
         Datatype::Uint8 | Datatype::Uint16 | Datatype::Uint32 | Datatype::Uint64 => {

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use super::data::fits_fp32;
 use super::error::{Fault, SyntaxError};
 use super::value::{Leaves, Value};
 use crate::limits::MAX_DIMENSIONS;
@@ -161,8 +162,8 @@ pub(super) fn values_fault(
     let most = expected.map_or(usize::MAX, |(count, _)| count);
     for (index, leaf) in leaves.clone().take(most).enumerate() {
         if !is_readable(leaf, datatype) {
-            let kind = kind(datatype);
-            return Some(format!("value {index} of its data, counted from 0, is {}, expected {kind}", show(leaf)));
+            let expected = range(leaf, datatype).unwrap_or_else(|| kind(datatype).to_owned());
+            return Some(format!("value {index} of its data, counted from 0, is {}, expected {expected}", show(leaf)));
         }
     }
     let (count, shape) = expected?;
@@ -174,6 +175,7 @@ pub(super) fn values_fault(
 /// Whether a value can be one of a tensor with this datatype, as `data` reads them.
 fn is_readable(leaf: Value<'_>, datatype: Datatype) -> bool {
     match datatype {
+        _ if range(leaf, datatype).is_some() => false,
         Datatype::Bool => leaf.as_bool().is_ok(),
         Datatype::Uint8 | Datatype::Uint16 | Datatype::Uint32 | Datatype::Uint64 => leaf.as_u64().is_ok(),
         Datatype::Int8 | Datatype::Int16 | Datatype::Int32 | Datatype::Int64 => leaf.as_i64().is_ok(),
@@ -182,6 +184,17 @@ fn is_readable(leaf: Value<'_>, datatype: Datatype) -> bool {
         // JSON does not carry these, whatever the value is.
         Datatype::Fp16 | Datatype::Bf16 => true,
     }
+}
+
+/// What a number of the right kind would have to be that lies beyond the range of a datatype.
+fn range(leaf: Value<'_>, datatype: Datatype) -> Option<String> {
+    if datatype == Datatype::Fp32 {
+        let is_beyond = leaf.as_f64().is_ok_and(|value| !fits_fp32(value));
+        return is_beyond.then(|| format!("a number from {:e} to {:e}", f32::MIN, f32::MAX));
+    }
+    let range = datatype.integers()?;
+    let value = leaf.as_i64().map(i128::from).or_else(|_| leaf.as_u64().map(i128::from)).ok()?;
+    (!range.contains(&value)).then(|| format!("a whole number from {} to {}", range.start(), range.end()))
 }
 
 fn kind(datatype: Datatype) -> &'static str {
@@ -319,6 +332,18 @@ mod tests {
             (
                 r#"{"name":"X","shape":[2],"datatype":"INT8","data":[1,"x"]}"#,
                 "value 1 of its data, counted from 0, is \"x\", expected a whole number",
+            ),
+            (
+                r#"{"name":"X","shape":[2],"datatype":"INT8","data":[1,128]}"#,
+                "value 1 of its data, counted from 0, is 128, expected a whole number from -128 to 127",
+            ),
+            (
+                r#"{"name":"X","shape":[2],"datatype":"UINT16","data":[[1],[-1]]}"#,
+                "value 1 of its data, counted from 0, is -1, expected a whole number from 0 to 65535",
+            ),
+            (
+                r#"{"name":"X","shape":[1],"datatype":"FP32","data":[-1e39]}"#,
+                "value 0 of its data, counted from 0, is -1e39, expected a number from -3.4028235e38 to 3.4028235e38",
             ),
             (
                 r#"{"name":"X","shape":[2],"datatype":"BYTES","data":["a",5]}"#,

@@ -1,6 +1,7 @@
 //! `data` of an input in one pass: from the text straight into the tensor's bytes.
 
 use super::DecodeContext;
+use super::data::fits_fp32;
 use super::digits::{self, Window};
 use super::number::{self, Number};
 use super::parse::{peek, skip_space};
@@ -174,7 +175,7 @@ impl Element for bool {
     }
 }
 
-/// Numbers that are read as a wider type and cut to the tensor's width, as Triton does.
+/// Numbers that are read as a wider type; one that does not fit the tensor's is left to the exact way.
 macro_rules! number_elements {
     ($($type:ty: $wide:ty),*) => {$(
         impl Element for $type {
@@ -183,13 +184,13 @@ macro_rules! number_elements {
             #[inline(always)]
             fn quick(window: &Window, negative: bool) -> Option<($type, usize)> {
                 let (value, length) = <$wide as Wide>::quick(window, negative)?;
-                Some((value as $type, length))
+                Some((<$type>::try_from(value).ok()?, length))
             }
 
             #[inline(never)]
             fn any(text: &[u8], at: usize) -> Option<($type, usize)> {
                 let (value, end) = <$wide as Wide>::any(text, at)?;
-                Some((value as $type, end))
+                Some((<$type>::try_from(value).ok()?, end))
             }
 
             #[inline(always)]
@@ -264,6 +265,6 @@ impl Wide for f32 {
     }
 
     fn any(text: &[u8], at: usize) -> Option<(f32, usize)> {
-        <f64 as Wide>::any(text, at).map(|(value, end)| (value as f32, end))
+        <f64 as Wide>::any(text, at).filter(|&(value, _)| fits_fp32(value)).map(|(value, end)| (value as f32, end))
     }
 }

@@ -1,22 +1,27 @@
 //! Typed contents: the values of a tensor as lists of numbers instead of bytes.
 
+use std::ops::RangeInclusive;
+
 use bytes::Bytes;
 
 use super::inference::InferTensorContents;
-use crate::{Datatype, InferError};
+use crate::{Datatype, InferError, TritonRelease};
 
 /// The bytes of an input whose values came as typed contents.
 ///
-/// The protocol has no list for 8- and 16-bit integers: they travel in the 32-bit lists and keep their low bytes.
+/// The protocol has no list for 8- and 16-bit integers: they travel in the 32-bit lists. Triton's recorded release keeps
+/// the low bytes of one that does not fit.
 ///
 /// # Errors
-/// A list that does not fit the datatype, or a second list beside the first. `datatype` is `None` for a name that is no
+/// A list that does not fit the datatype, or a second list beside the first; in later releases than the recorded one an
+/// integer beyond the datatype's range. `datatype` is `None` for a name that is no
 /// datatype: then every list is the wrong one.
 pub(super) fn bytes_of(
     contents: &InferTensorContents,
     datatype: Option<Datatype>,
     input: &str,
     model: &str,
+    release: TritonRelease,
 ) -> Result<Bytes, InferError> {
     let mut data: Option<Bytes> = None;
     for list in Values::lists(contents) {
@@ -27,7 +32,12 @@ pub(super) fn bytes_of(
             return Err(supplied_twice(input, model));
         }
         match datatype {
-            Some(datatype) if list.holds(datatype) => data = Some(list.pack(datatype)),
+            Some(datatype) if list.holds(datatype) => {
+                if release.is_later() {
+                    list.check(datatype, input, model)?;
+                }
+                data = Some(list.pack(datatype));
+            }
             _ => return Err(wrong_list(list.datatype(), datatype, input, model)),
         }
     }
@@ -95,6 +105,23 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Checks that integers of 32 bits fit a narrower datatype.
+    fn check(&self, datatype: Datatype, input: &str, model: &str) -> Result<(), InferError> {
+        let Some(range) = datatype.integers() else { return Ok(()) };
+        let first_beyond = match self {
+            Values::Int(values) => first_beyond(values, &range),
+            Values::Uint(values) => first_beyond(values, &range),
+            _ => None,
+        };
+        let Some((index, value)) = first_beyond else { return Ok(()) };
+        Err(InferError::invalid(format!(
+            "value {index} of the explicit tensor data for input tensor '{input}' for model '{model}', counted from 0, \
+             is {value}, expected a whole number from {} to {} for {datatype}",
+            range.start(),
+            range.end()
+        )))
+    }
+
     /// The values as bytes of `datatype`, which the list holds.
     fn pack(&self, datatype: Datatype) -> Bytes {
         let packed = match (self, datatype.size()) {
@@ -113,6 +140,11 @@ impl<'a> Values<'a> {
         };
         Bytes::from(packed)
     }
+}
+
+/// The first value out of a range, and its place.
+fn first_beyond<T: Copy + Into<i128>>(values: &[T], range: &RangeInclusive<i128>) -> Option<(usize, i128)> {
+    values.iter().map(|&value| value.into()).enumerate().find(|(_, value)| !range.contains(value))
 }
 
 /// Writes into a buffer of the final length, which the compiler turns into wide copies.
@@ -152,17 +184,36 @@ mod tests {
     use super::*;
 
     fn pack(contents: InferTensorContents, datatype: Datatype) -> Result<Vec<u8>, String> {
-        bytes_of(&contents, Some(datatype), "X", "m").map(|data| data.to_vec()).map_err(|error| error.message)
+        pack_as(TritonRelease::V2_73, contents, datatype)
+    }
+
+    fn pack_as(release: TritonRelease, contents: InferTensorContents, datatype: Datatype) -> Result<Vec<u8>, String> {
+        let packed = bytes_of(&contents, Some(datatype), "X", "m", release);
+        packed.map(|data| data.to_vec()).map_err(|error| error.message)
     }
 
     #[test]
-    fn narrow_integers_keep_their_low_bytes() {
-        let ints = InferTensorContents { int_contents: vec![128, -129], ..Default::default() };
-        assert_eq!(pack(ints.clone(), Datatype::Int8), Ok(vec![0x80, 0x7f]));
-        assert_eq!(pack(ints, Datatype::Int16), Ok(vec![0x80, 0x00, 0x7f, 0xff]));
+    fn narrow_integers_that_do_not_fit_are_refused_with_their_place() {
+        let ints = InferTensorContents { int_contents: vec![127, 128, -129], ..Default::default() };
+        let text = "value 1 of the explicit tensor data for input tensor 'X' for model 'm', counted from 0, is 128, \
+                    expected a whole number from -128 to 127 for INT8";
+        assert_eq!(pack(ints.clone(), Datatype::Int8), Err(text.to_owned()));
+        assert_eq!(pack(ints, Datatype::Int16), Ok(vec![0x7f, 0x00, 0x80, 0x00, 0x7f, 0xff]));
         let uints = InferTensorContents { uint_contents: vec![65535, 256], ..Default::default() };
         assert_eq!(pack(uints.clone(), Datatype::Uint16), Ok(vec![0xff, 0xff, 0x00, 0x01]));
-        assert_eq!(pack(uints, Datatype::Uint8), Ok(vec![0xff, 0x00]));
+        assert!(
+            pack(uints, Datatype::Uint8)
+                .unwrap_err()
+                .ends_with("is 65535, expected a whole number from 0 to 255 for UINT8")
+        );
+        let uints = InferTensorContents { uint_contents: vec![u32::MAX], ..Default::default() };
+        assert_eq!(pack(uints, Datatype::Uint32), Ok(vec![0xff; 4]));
+    }
+
+    #[test]
+    fn narrow_integers_keep_their_low_bytes_in_the_recorded_release() {
+        let ints = InferTensorContents { int_contents: vec![128, -129], ..Default::default() };
+        assert_eq!(pack_as(TritonRelease::V2_51, ints, Datatype::Int8), Ok(vec![0x80, 0x7f]));
     }
 
     #[test]

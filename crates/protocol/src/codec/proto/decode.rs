@@ -30,7 +30,7 @@ pub fn decode_request(
     let mut raw = RawContents::new(message.raw_input_contents);
     request.inputs.reserve_exact(message.inputs.len());
     for input in message.inputs {
-        request.inputs.push(decode_input(input, &mut raw, &message.model_name, regions)?);
+        request.inputs.push(decode_input(input, &mut raw, &message.model_name, release, regions)?);
     }
     request.outputs.reserve_exact(message.outputs.len());
     for output in message.outputs {
@@ -57,13 +57,14 @@ fn decode_input(
     input: InferInputTensor,
     raw: &mut RawContents,
     model: &str,
+    release: TritonRelease,
     regions: &mut impl Regions,
 ) -> Result<Tensor, InferError> {
     if input.shape.len() > MAX_DIMENSIONS {
         return Err(too_many_dimensions(&input, model));
     }
     let datatype = Datatype::from_name(&input.datatype);
-    let data = input_data(&input, datatype, raw, model, regions)?;
+    let data = input_data(&input, datatype, raw, model, release, regions)?;
     let datatype = datatype.ok_or_else(|| unknown_datatype(&input, model))?;
     Ok(Tensor { name: CompactString::from(input.name), datatype, shape: Shape::from_slice(&input.shape), data })
 }
@@ -73,6 +74,7 @@ fn input_data(
     datatype: Option<Datatype>,
     raw: &mut RawContents,
     model: &str,
+    release: TritonRelease,
     regions: &mut impl Regions,
 ) -> Result<Bytes, InferError> {
     let name = &input.name;
@@ -85,7 +87,7 @@ fn input_data(
     }
     match &input.contents {
         Some(_) if raw.any => Err(contents_and_raw(name, model)),
-        Some(contents) => contents::bytes_of(contents, datatype, name, model),
+        Some(contents) => contents::bytes_of(contents, datatype, name, model, release),
         None => raw.rest.next().ok_or_else(|| no_data(name, model)),
     }
 }

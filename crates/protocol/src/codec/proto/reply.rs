@@ -10,7 +10,7 @@ use super::inference::infer_parameter::ParameterChoice;
 use super::inference::{InferParameter, ModelInferResponse, ModelStreamInferResponse};
 use super::write::FINAL_RESPONSE;
 use crate::shape::{self, element_count};
-use crate::{Datatype, InferError, Parameter, Shape, Tensor};
+use crate::{Datatype, InferError, Parameter, Shape, Tensor, TritonRelease};
 
 /// What a `ModelInferResponse` says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,7 +58,10 @@ impl Reply {
                 broken(format!("output '{}' has the unknown datatype '{}'", output.name, output.datatype))
             })?;
             let data = match output.contents {
-                Some(contents) => contents::bytes_of(&contents, Some(datatype), &output.name, &message.model_name)?,
+                Some(contents) => {
+                    let (output, model) = (&output.name, &message.model_name);
+                    contents::bytes_of(&contents, Some(datatype), output, model, TritonRelease::default())?
+                }
                 None => raw.next().unwrap_or_default(),
             };
             let shape = Shape::from_vec(output.shape);
