@@ -34,6 +34,12 @@ _KEY: Final = "default_model_filename"
 _THREADS: Final = "OMP_NUM_THREADS"
 """How many threads the libraries under most frameworks take; what the server itself was started with comes first."""
 
+_WAIT: Final = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads of OpenMP sleep while they wait for one another.
+
+A thread that spins takes the core from the very thread that it waits for where other programs use the cores: 32 ms
+where a sleeping one takes 0.08 (TorchScript, 64 rows, three layers of 64, two cores with eight other programs)."""
+
 
 class FrameworkBackend(PythonBackend):
     """Prepares one version of a model that a framework opens.
@@ -82,7 +88,8 @@ class FrameworkBackend(PythonBackend):
         """What a process is told."""
         name = self.draft.config.name
         allowed = self.draft.options.model.allow_pickles
-        framework = Framework(self.program, self.extra, name in allowed or "*" in allowed)
+        allows = name in allowed or "*" in allowed
+        framework = Framework(self.program, self.extra, allows, adapts_threads=not os.environ.get(_THREADS))
         return worker_setup(self.draft, self._file(), framework)
 
     def _file(self) -> Path:
@@ -105,7 +112,8 @@ class FrameworkBackend(PythonBackend):
         return found[0]
 
     def _variables(self) -> dict[str, str]:
-        """Environment variables of a process: it takes its instance's share of the cores."""
+        """Environment variables of a process: it takes at most its instance's share of the cores."""
         share = max(1, available_cores() // len(instance_names(self.draft.config)))
         threads = {} if os.environ.get(_THREADS) else {_THREADS: str(share)}
-        return {**threads, **super()._variables()}
+        wait = {name: value for name, value in _WAIT.items() if not os.environ.get(name)}
+        return {**threads, **wait, **super()._variables()}

@@ -26,7 +26,8 @@ PYTORCH_PARAMETERS: Final[tuple[Parameter, ...]] = (
         "INTRA_OP_THREAD_COUNT",
         "count",
         "works",
-        "Threads within an operator; cores ÷ instances where not given, or `OMP_NUM_THREADS`.",
+        "Threads within an operator; where not given what `OMP_NUM_THREADS` says, else one, and cores ÷ instances for "
+        "long executions that they shorten.",
     ),
     Parameter("INTER_OP_THREAD_COUNT", "count", "works", "Threads that operators of TorchScript run in side by side."),
     Parameter("NUM_THREADS", "count", "works", "The same as `INTRA_OP_THREAD_COUNT`."),

@@ -130,9 +130,10 @@ def opening_of(setup: Mapping[str, Any], device: str = "cpu") -> Opening:
         setup: The server's document, or the fields of a `Setup`.
         device: Where the model is to run.
     """
-    allows = bool(setup["framework"]["allows_pickles"])
+    framework = setup["framework"]
+    allows, adapts = bool(framework["allows_pickles"]), bool(framework["adapts_threads"])
     config = json.loads(setup["model_config"])
-    return Opening(setup["model_name"], Path(setup["model_file"]), config, device, allows)
+    return Opening(setup["model_name"], Path(setup["model_file"]), config, device, allows, adapts)
 
 
 def read_setup(descriptor: int) -> Setup:

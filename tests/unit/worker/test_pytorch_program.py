@@ -277,6 +277,25 @@ def test_threads_are_the_parameters_then_the_instances_share(opened: Any, monkey
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize(
+    ("more", "adapts"),
+    [
+        ("", True),
+        ("INTRA_OP_THREAD_COUNT", False),
+        ("NUM_THREADS", False),
+    ],
+)
+def test_executions_differ_in_threads_where_no_parameter_says_how_many(opened: Any, more: str, adapts: bool) -> None:
+    before = torch.get_num_threads()
+    try:
+        model = opened(SCRIPT, BATCHED + LINEAR + (parameter(more, "2") if more else ""))
+        assert model.adapts_threads == adapts
+        model.set_threads(1)
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+
+
 def parameter(key: str, value: str) -> str:
     return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,9 @@ from alipes.worker.loading import LoadError
 from support.forests import COLUMNS, ROWS, labels, opening, tensor
 
 sklearn: Any = pytest.importorskip("sklearn", reason="it is served: pip install 'alipes[sklearn]'")
+threadpoolctl: Any = pytest.importorskip(
+    "threadpoolctl", reason="scikit-learn brings it: pip install 'alipes[sklearn]'"
+)
 skops: Any = pytest.importorskip("skops.io", reason="it reads files of scikit-learn: pip install 'alipes[sklearn]'")
 from alipes.worker.frameworks.sklearn import EXPORTED, open_model  # noqa: E402
 
@@ -237,6 +241,21 @@ def test_threads_are_the_instances(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     model = open_model(opening(tmp_path / "model.skops", skops.dumps(fitted("forest")), allows_pickles=True))
     assert model._found.n_jobs == 1
+
+
+def test_an_estimator_with_threads_takes_as_many_as_an_execution_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    forest = fitted("forest").set_params(n_jobs=-1)
+    model = open_model(opening(tmp_path / "model.skops", skops.dumps(forest), allows_pickles=True))
+    assert (model.adapts_threads, model._found.n_jobs) == (True, 3)
+    try:
+        model.set_threads(1)
+        assert model._found.n_jobs == 1
+        assert {library["num_threads"] for library in threadpoolctl.threadpool_info()} == {1}
+    finally:
+        model.set_threads(os.cpu_count() or 1)
 
 
 @pytest.mark.filterwarnings("ignore")

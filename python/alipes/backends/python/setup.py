@@ -28,11 +28,13 @@ class Framework:
         program: The module that the process imports, and calls `open_model` of.
         extra: The extra of alipes, or the package, that brings what the module needs.
         allows_pickles: Whether the file may run code while it is read.
+        adapts_threads: Whether executions may take fewer threads than the process is given.
     """
 
     program: str
     extra: str
     allows_pickles: bool
+    adapts_threads: bool
 
 
 def worker_setup(draft: Draft, file: Path | str | None = None, framework: Framework | None = None) -> dict[str, Any]:

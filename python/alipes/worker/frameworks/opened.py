@@ -31,6 +31,7 @@ class Opening:
             missing where the file is opened to be asked for them.
         device: `cpu`, or a GPU such as `cuda:0`.
         allows_pickles: Whether the operator allows the file to run code while it is read.
+        adapts_threads: Whether an execution may take fewer threads than `threads` says, since nobody asked for them.
     """
 
     model_name: str
@@ -38,10 +39,11 @@ class Opening:
     config: Mapping[str, Any]
     device: str = "cpu"
     allows_pickles: bool = False
+    adapts_threads: bool = False
 
     @property
     def threads(self) -> int:
-        """Threads for one execution: this instance's share of the cores, or what `OMP_NUM_THREADS` says."""
+        """Most threads for one execution: this instance's share of the cores, or what `OMP_NUM_THREADS` says."""
         stated = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
         return int(stated) if stated.isdecimal() and int(stated) > 0 else os.cpu_count() or 1
 
@@ -109,6 +111,15 @@ class OpenedModel(ABC):
     joins: bool = True
     hidden: str = ""
     steps: bool = False
+
+    @property
+    def adapts_threads(self) -> bool:
+        """Whether each execution can have another number of threads, and no parameter of the model says which."""
+        return False
+
+    def set_threads(self, count: int) -> None:
+        """Sets how many threads executions take from now on; for models that adapt them."""
+        raise NotImplementedError
 
     @abstractmethod
     def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:

@@ -14,6 +14,7 @@ from alipes.worker.frameworks.opened import OpenedModel, Opening
 from alipes.worker.frameworks.ports import output_types
 from alipes.worker.frameworks.programs import checked, opened
 from alipes.worker.frameworks.sequence_states import SequenceStates, most_sequences
+from alipes.worker.frameworks.thread_choice import run_of
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
@@ -30,18 +31,24 @@ def start_runner(framework: Mapping[str, Any], opening: Opening) -> Runner:
     model = checked(framework, opening, opened)
     if model.signature is not None:
         check_ports(opening.model_name, opening.config, model.signature)
-    return Runner(model, opening.config)
+    return Runner(model, opening.config, run_of(model, opening))
 
 
 class Runner:
     """A model of a framework with the methods of a Python model."""
 
-    def __init__(self, model: OpenedModel, config: Mapping[str, Any]) -> None:
-        """Takes the opened model and its configuration, complete."""
+    def __init__(
+        self,
+        model: OpenedModel,
+        config: Mapping[str, Any],
+        run: Callable[[Mapping[str, np.ndarray]], Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Takes the opened model, its configuration, complete, and what runs its batches if not its `run`."""
         from alipes._core import InferenceResponse, Tensor, TritonError, joint_inputs, joint_responses
         from alipes.worker.triton.logger import Logger
 
         self._model = model
+        self._run_batch = run or model.run
         self._kinds = {name: _numpy_name(kind) for name, kind in output_types(config).items()}
         self._states = self._kinds.keys() - {one["name"] for one in config["output"]}
         self._sequences = SequenceStates(model, most_sequences(config)) if model.hidden else None
@@ -82,7 +89,7 @@ class Runner:
         self._model.close()
 
     def _run(self, **inputs: Any) -> Mapping[str, Any]:
-        return self._model.run(self._shaped(inputs))
+        return self._run_batch(self._shaped(inputs))
 
     def _shaped(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The inputs as the file has them: a single number has no axis there, and one of size 1 in requests."""

@@ -54,7 +54,6 @@ def open_model(opening: Opening) -> SklearnModel:
         found = read(opening)
     _check_release(opening, [one.message for one in shown])
     _check_fitted(opening, found)
-    _limit_threads(found, opening.threads)
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
     model = SklearnModel(found, opening)
     if current.link is not None and _exports_to_onnx(found):
@@ -138,17 +137,15 @@ def _release(version: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", version)[:2]]
 
 
-def _limit_threads(found: Any, threads: int) -> None:
-    """Keeps estimators that were fitted with more threads, or with all, to the instance's."""
+def _own_threads(found: Any) -> dict[str, int]:
+    """The parameters by which estimators take more than one thread; below 0 they take all but some."""
     if not hasattr(found, "get_params"):
-        return
-    wanted = {
-        key: threads
+        return {}
+    return {
+        key: value
         for key, value in found.get_params().items()
-        if key.rpartition("__")[2] == "n_jobs" and isinstance(value, int) and not 0 < value <= threads
+        if key.rpartition("__")[2] == "n_jobs" and isinstance(value, int) and value != 1
     }
-    if wanted:
-        found.set_params(**wanted)
 
 
 def _exports_to_onnx(found: Any) -> bool:
@@ -172,6 +169,8 @@ class SklearnModel(MethodsModel):
             LoadError: If it cannot be served.
         """
         self._found = found
+        self._own_threads = _own_threads(found)
+        self.set_threads(opening.threads)
         self._names = [str(name) for name in getattr(found, "feature_names_in_", ())]
         inputs = self._inputs(opening)
         self._frames = bool({port.name for port in inputs} & set(self._names))
@@ -184,6 +183,18 @@ class SklearnModel(MethodsModel):
                 raise
             # Some that were fitted on single precision take nothing else.
             self.declare(opening, [Port(port.name, "FP32", port.shape) for port in inputs])
+
+    @property
+    def adapts_threads(self) -> bool:
+        """Whether it can: the threads of scikit-learn's libraries are set at any time."""
+        return True
+
+    def set_threads(self, count: int) -> None:
+        """Sets the threads of estimators that have more than one, and of OpenMP and BLAS under all of them."""
+        if self._own_threads:
+            most = {key: count if value <= 0 else min(count, value) for key, value in self._own_threads.items()}
+            self._found.set_params(**most)
+        import_module("threadpoolctl").threadpool_limits(count)
 
     def has(self, method: str) -> bool:
         """Whether the estimator has it; some have `predict_proba` only with some settings."""

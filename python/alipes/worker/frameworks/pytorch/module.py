@@ -93,6 +93,15 @@ class TorchModel(OpenedModel):
         self._takes_views = False
         self._writes = False
 
+    @property
+    def adapts_threads(self) -> bool:
+        """Whether nothing says how many: compiled code is compiled again for another number."""
+        return self._settings.adapts_threads and self._device == "cpu"
+
+    def set_threads(self, count: int) -> None:
+        """Sets the threads within an operator."""
+        torch.set_num_threads(count)
+
     def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Runs one batch."""
         values = {name: self._value(array) for name, array in inputs.items()}

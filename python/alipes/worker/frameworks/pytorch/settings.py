@@ -18,6 +18,7 @@ __all__ = ["Settings", "apply", "read_settings"]
 
 
 _COMPILE: Final = "TORCH_COMPILE_OPTIONAL_PARAMETERS"
+_THREADS: Final = ("INTRA_OP_THREAD_COUNT", "NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,19 @@ class Settings:
         optimizes: Whether the executor of TorchScript optimizes.
         shares: Whether weights are views of the file, which all instances share.
         compile: What `torch.compile` is given; `None` where the model runs as it is.
+        states_threads: Whether the parameters say how many threads there are within an operator.
     """
 
     inference_mode: bool
     optimizes: bool
     shares: bool
     compile: dict[str, Any] | None
+    states_threads: bool = False
+
+    @property
+    def adapts_threads(self) -> bool:
+        """Whether executions may differ in their threads: what is compiled would be compiled again."""
+        return not self.states_threads and self.compile is None
 
     def running(self) -> AbstractContextManager[object]:
         """What an execution is in."""
@@ -58,6 +66,7 @@ def read_settings(opening: Opening) -> Settings:
         optimizes=not opening.flag("DISABLE_OPTIMIZED_EXECUTION", False),
         shares=opening.flag("ENABLE_WEIGHT_SHARING", False),
         compile=_compile(opening),
+        states_threads=any(opening.parameter(key) for key in _THREADS),
     )
 
 
@@ -67,7 +76,8 @@ def apply(opening: Opening) -> None:
     Raises:
         LoadError: If a parameter has a value that cannot be read, or there is no such device.
     """
-    threads = opening.number("INTRA_OP_THREAD_COUNT", opening.number("NUM_THREADS", opening.threads))
+    first, second = _THREADS
+    threads = opening.number(first, opening.number(second, opening.threads))
     torch.set_num_threads(threads)
     between = opening.number("INTER_OP_THREAD_COUNT", opening.number("NUM_INTEROP_THREADS", 0, low=0), low=0)
     if between not in (0, torch.get_num_interop_threads()):  # it can be set once in a process
