@@ -62,7 +62,7 @@ def test_metrics_tell_them_apart(repositories: tuple[Path, Path], serve: Serve) 
     with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     for path in repositories:
-        assert f'nv_inference_count{{model="both",version="1",namespace="{path}"}} 0' in text
+        assert f'nv_inference_count{{model="both",namespace="{path}",version="1"}} 0' in text
 
 
 def test_a_name_in_two_repositories_is_not_served(repositories: tuple[Path, Path], serve: Serve) -> None:

@@ -78,6 +78,16 @@ fn gpus(spec: &ModelSpec, instances: &[String]) -> Vec<Option<u32>> {
     instances.iter().map(|name| spec.placement(name).gpu()).collect()
 }
 
+/// The names of further instances on these GPUs: the last ones that there are.
+fn names<'a>(spec: &'a ModelSpec, further: &[Option<u32>]) -> Vec<&'a str> {
+    let mut left: Vec<(&String, Option<u32>)> = spec.instances.iter().zip(gpus(spec, &spec.instances)).collect();
+    let name = |gpu: &Option<u32>| {
+        let at = left.iter().rposition(|(_, of)| of == gpu)?;
+        Some(left.remove(at).0.as_str())
+    };
+    further.iter().filter_map(name).collect()
+}
+
 /// Loaded copies of a model, on these GPUs.
 fn copies(spec: &ModelSpec, gpus: &[Option<u32>]) -> Result<Vec<Loaded>, InferError> {
     let engines = match &spec.engine {
@@ -108,7 +118,7 @@ impl Driver for Slots {
         }
         let change = self.change_to(&gpus(spec, &spec.instances));
         if !change.missing.is_empty() {
-            self.grow(model, copies(spec, &change.missing)?, cancellation)?;
+            self.grow(model, copies(spec, &change.missing)?, &names(spec, &change.missing), cancellation)?;
         }
         if !change.leaving.is_empty() {
             self.shrink(model, &change.leaving);

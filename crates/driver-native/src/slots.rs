@@ -106,10 +106,11 @@ impl Slots {
     /// A sample fails, or the load is cancelled.
     pub fn warm_up(&self, model: &ModelVersion, cancellation: &Cancellation) -> Result<(), InferError> {
         let slots: Vec<_> = self.table.load().iter().flatten().chain(&self.passive).map(Arc::clone).collect();
-        warmup::warm_up(model, &slots, cancellation)
+        let names = model.spec.instances.iter().chain(&model.spec.passive_instances).map(String::as_str);
+        warmup::warm_up(model, &slots, &names.collect::<Vec<_>>(), cancellation)
     }
 
-    /// Warms further copies up and puts them into service. The caller makes one change at a time.
+    /// Warms further copies of these names up and puts them into service. The caller makes one change at a time.
     ///
     /// # Errors
     ///
@@ -118,10 +119,11 @@ impl Slots {
         &self,
         model: &Arc<ModelVersion>,
         copies: Vec<Loaded>,
+        names: &[&str],
         cancellation: &Cancellation,
     ) -> Result<(), InferError> {
         let fresh: Vec<_> = copies.into_iter().map(slot).collect();
-        warmup::warm_up(model, &fresh, cancellation)?;
+        warmup::warm_up(model, &fresh, names, cancellation)?;
         cancellation.check()?;
         let mut table = Table::clone(&self.table.load());
         let queue = model.queue();

@@ -14,7 +14,7 @@ use alipes_stats::priority::{self, Priority};
 use super::execute;
 use super::slots::InstanceSlot;
 
-/// Executes the samples on instances that do not serve yet, all instances in parallel.
+/// Executes the samples on instances that do not serve yet, all instances in parallel. They have these names.
 ///
 /// # Errors
 ///
@@ -22,18 +22,23 @@ use super::slots::InstanceSlot;
 pub fn warm_up(
     model: &ModelVersion,
     slots: &[Arc<InstanceSlot>],
+    names: &[&str],
     cancellation: &Cancellation,
 ) -> Result<(), InferError> {
     if model.samples.is_empty() {
         return Ok(());
     }
-    let execute = |slot: &InstanceSlot| {
+    let execute = |slot: &InstanceSlot, name: &str| {
         priority::set(Priority::Compute);
-        let execute = |sample| cancellation.check().and_then(|()| execute_on(model, slot, sample));
-        model.samples.iter().try_for_each(|sample| (0..sample.count).try_for_each(|_| execute(sample)))
+        let execute = |sample: &Sample, number| {
+            cancellation.check()?;
+            sample.announce(model, name, number);
+            execute_on(model, slot, sample)
+        };
+        model.samples.iter().try_for_each(|sample| (0..sample.count).try_for_each(|number| execute(sample, number)))
     };
     thread::scope(|scope| {
-        let warming: Vec<_> = slots.iter().map(|slot| scope.spawn(|| execute(slot))).collect();
+        let warming: Vec<_> = slots.iter().zip(names).map(|(slot, name)| scope.spawn(|| execute(slot, name))).collect();
         let panicked = |_| Err(InferError::internal("warming an instance up panicked, please report it"));
         warming.into_iter().try_for_each(|warming| warming.join().unwrap_or_else(panicked))
     })

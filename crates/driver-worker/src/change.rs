@@ -13,7 +13,8 @@ use super::worker_turns::Numbers;
 use super::{Workers, new_worker};
 
 impl Workers {
-    /// Has the instances that the specification names, and no others: those of them that run go on running.
+    /// Has the instances that the specification names, and no others: those of them that run go on running. A worker
+    /// whose instance has another name now keeps the name that it was started with.
     ///
     /// The caller sees to it that there is one change at a time.
     ///
@@ -30,9 +31,9 @@ impl Workers {
         let old = self.set.load_full();
         let (mut list, mut fresh) = (Vec::with_capacity(spec.instances.len()), Vec::new());
         let mut numbers = self.free_numbers(&**model.queue(), &old);
-        for (index, name) in spec.instances.iter().enumerate() {
-            let running = old.list.iter().find(|worker| worker.source.instance == *name);
-            let one = running.map(Arc::clone).unwrap_or_else(|| {
+        let running = continuing(&old.list, spec);
+        for ((index, name), running) in spec.instances.iter().enumerate().zip(running) {
+            let one = running.unwrap_or_else(|| {
                 let made = new_worker(spec, worker, (index, name), self, numbers.next().unwrap_or(Numbers::behind(0)));
                 fresh.push(Arc::new(made));
                 Arc::clone(&fresh[fresh.len() - 1])
@@ -73,4 +74,21 @@ impl Workers {
         let known = set.all().map(|worker| worker.numbers.turn(levels - 1) + 1).max().unwrap_or(0);
         left.into_iter().chain((0..).map(move |more| Numbers::behind(known + more * levels)))
     }
+}
+
+/// The workers that go on running, one place for each instance that is wanted: that of its name, or else any that runs
+/// where it is to run and is wanted under no other name. Source: Triton, which compares instances without their names.
+fn continuing(old: &[Arc<Worker>], spec: &ModelSpec) -> Vec<Option<Arc<Worker>>> {
+    let mut left: Vec<&Arc<Worker>> = old.iter().collect();
+    let mut take = |name: &str, renamed: bool| {
+        let fits = |worker: &&Arc<Worker>| {
+            worker.placement == spec.placement(name) && (renamed || worker.source.instance == name)
+        };
+        left.iter().position(fits).map(|at| Arc::clone(left.remove(at)))
+    };
+    let mut found: Vec<Option<Arc<Worker>>> = spec.instances.iter().map(|name| take(name, false)).collect();
+    for (name, found) in spec.instances.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+        *found = take(name, true);
+    }
+    found
 }

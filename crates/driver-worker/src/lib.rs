@@ -258,7 +258,8 @@ fn new_worker(
     numbers: Numbers,
 ) -> Worker {
     let Workers { arena, tickets, slots, response_bytes, levels, context, supervisor, .. } = workers;
-    let Placement { kind, device_id } = spec.placement(name);
+    let placement = spec.placement(name);
+    let Placement { kind, device_id } = placement;
     let setup = serde_json::json!({
         "setup": worker.setup,
         "instance": {
@@ -267,6 +268,7 @@ fn new_worker(
     });
     Worker {
         source: Source { model: spec.name.clone(), version: spec.version, instance: name.clone() },
+        placement,
         numbers,
         slots: *slots,
         response_bytes: *response_bytes,

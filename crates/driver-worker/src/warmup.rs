@@ -26,6 +26,7 @@ pub async fn warm_up(worker: Arc<Worker>) -> Result<(), InferError> {
         // The model is not held while a sample is executed: what waits for its end would wait for it else.
         while let Some(model) = worker.model().filter(|model| run < model.samples[at].count) {
             let sample = &model.samples[at];
+            sample.announce(&model, &worker.source.instance, run);
             let request = |number| sample.pending(number, Responder::nobody());
             let mut requests: Vec<Pending> = (0..sample.requests).map(request).collect();
             drop(model);

@@ -11,6 +11,7 @@ use alipes_runtime::context::Context;
 use alipes_runtime::executor::park::Parker;
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_runtime::sequences::StateTable;
+use alipes_spec::Placement;
 use alipes_stats::events::{Event, Source, WorkerState};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -79,6 +80,8 @@ pub struct State {
 pub struct Worker {
     /// Whose and which.
     pub source: Source,
+    /// Where its instance runs.
+    pub placement: Placement,
     /// The numbers of its turns.
     pub numbers: Numbers,
     /// Requests that it holds at most.

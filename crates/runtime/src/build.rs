@@ -44,6 +44,7 @@ pub fn build(
         model.limited = Limited::new(limiter, &model.spec.limits)?;
     }
     model.events = Some(Arc::clone(&context.events));
+    model.log = Some(Arc::clone(&context.log));
     model.cache = cached(context, &model.spec);
     let model = Arc::new(model);
     model.driver.prepare(&model, cancellation)?;

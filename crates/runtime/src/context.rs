@@ -52,7 +52,7 @@ pub struct Context {
     /// Events for the log.
     pub events: Arc<EventQueue>,
     /// Settings of the log.
-    pub log: Log,
+    pub log: Arc<Log>,
     /// The rate limiter, where executions are limited.
     pub limiter: Option<Arc<Limiter>>,
     /// The response cache, where there is one.
@@ -69,7 +69,7 @@ impl Context {
         Context {
             cache: (config.response_cache_bytes > 0).then(cache),
             limiter: config.rate_limit.as_ref().map(|limits| Arc::new(Limiter::new(limits))),
-            log: Log::new(config.log.clone()),
+            log: Arc::new(Log::new(config.log.clone())),
             turns: Arc::new(TurnMeters::new(config.turn_clock, Arc::clone(&events))),
             budget,
             config,

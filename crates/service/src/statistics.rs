@@ -137,7 +137,7 @@ fn gpu_row((uuid, reading): (String, GpuReading)) -> GpuRow {
 fn worker_rows(version: &ModelVersion) -> Vec<WorkerRow> {
     let Introspection::Workers(workers) = version.driver.introspect() else { return Vec::new() };
     let row = |worker: WorkerStatus| WorkerRow {
-        labels: format!("{},instance=\"{}\"", version.labels, worker.instance),
+        labels: version.labels.with("instance", &worker.instance),
         up: worker.up,
         restarts: worker.restarts,
     };

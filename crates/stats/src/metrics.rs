@@ -1,10 +1,10 @@
 //! Prometheus text of the statistics, under Triton's names, so that existing dashboards keep working.
 
 mod gpus;
+mod labels;
 mod server;
 mod text;
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use self::text::{family, gauge, sample};
@@ -13,13 +13,14 @@ use super::histogram::{Exposed, Histogram};
 use super::statistics::{FailureReason, Snapshot, Tally};
 use super::summary::Shown;
 pub use gpus::{GpuRow, gpus};
+pub use labels::Labels;
 pub use server::{SequencesRow, TuningRow, WorkerRow, build, sequences, tuning, turns, workers};
 pub(crate) use text::escape;
 
 /// Metrics of one model version.
 pub struct ModelRow {
-    /// Labels of every sample, as `model="m",version="1"` with the model's own tags.
-    pub labels: String,
+    /// Labels of every sample, the model's own tags among them.
+    pub labels: Labels,
     /// Its statistics.
     pub statistics: Snapshot,
     /// Requests waiting now.
@@ -43,18 +44,6 @@ pub struct Choice<'a> {
     pub histograms: bool,
     /// The quantiles of the summaries.
     pub quantiles: &'a [f64],
-}
-
-/// The labels of a model version; its tags carry an underscore in front. Source: Triton's metrics.
-pub fn labels(model: &str, version: i64, namespace: &str, tags: &BTreeMap<String, String>) -> String {
-    let mut text = format!("model=\"{}\",version=\"{version}\"", escape(model));
-    if !namespace.is_empty() {
-        let _ = write!(text, ",namespace=\"{}\"", escape(namespace));
-    }
-    for (key, value) in tags {
-        let _ = write!(text, ",_{key}=\"{}\"", escape(value));
-    }
-    text
 }
 
 /// Fill of the response cache.
@@ -216,7 +205,7 @@ fn failures(text: &mut String, rows: &[ModelRow]) {
     family(text, "nv_inference_request_failure", "Number of failed inference requests, all batch sizes", "counter");
     for row in rows {
         for reason in FailureReason::ALL {
-            let labels = format!("{},reason=\"{}\"", row.labels, reason.label());
+            let labels = row.labels.with("reason", reason.label());
             sample(text, "nv_inference_request_failure", &labels, row.statistics.failures[reason as usize] as f64);
         }
     }
@@ -287,6 +276,7 @@ fn summaries(text: &mut String, rows: &[ModelRow], quantiles: &[f64]) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
     use super::*;
@@ -295,7 +285,7 @@ mod tests {
     fn row() -> ModelRow {
         let tags = BTreeMap::from([("team".to_owned(), "a\"b".to_owned())]);
         ModelRow {
-            labels: labels("m", 1, "", &tags),
+            labels: Labels::of_model("m", 1, "", &tags),
             statistics: Snapshot::default(),
             waiting: 3,
             load_s: 0.25,
@@ -308,22 +298,12 @@ mod tests {
     const PLAIN: Choice<'_> = Choice { durations: true, histograms: true, quantiles: &[0.5, 0.999] };
 
     #[test]
-    fn tags_carry_an_underscore_and_values_are_escaped() {
-        assert_eq!(row().labels, r#"model="m",version="1",_team="a\"b""#);
-    }
-
-    #[test]
-    fn a_namespace_is_a_label_of_its_own() {
-        assert_eq!(labels("m", 1, "/models", &BTreeMap::new()), r#"model="m",version="1",namespace="/models""#);
-    }
-
-    #[test]
     fn all_four_failure_series_exist_from_the_start() {
         let text = exposition(&[row()], None, &PLAIN);
         for reason in ["REJECTED", "CANCELED", "BACKEND", "OTHER"] {
-            assert!(text.contains(&format!("reason=\"{reason}\"}} 0\n")), "{text}");
+            assert!(text.contains(&format!("reason=\"{reason}\",version=\"1\"}} 0\n")), "{text}");
         }
-        assert!(text.contains("nv_inference_pending_request_count{model=\"m\",version=\"1\",_team=\"a\\\"b\"} 3\n"));
+        assert!(text.contains("nv_inference_pending_request_count{_team=\"a\\\"b\",model=\"m\",version=\"1\"} 3\n"));
     }
 
     #[test]
@@ -340,14 +320,14 @@ mod tests {
         row.statistics.request_spans.add(Duration::from_millis(3));
         let text = exposition(&[row], None, &PLAIN);
         for line in [
-            r#"alipes_inference_batch_rows_bucket{model="m",version="1",_team="a\"b",le="1"} 0"#,
-            r#"alipes_inference_batch_rows_bucket{model="m",version="1",_team="a\"b",le="2"} 3"#,
-            r#"alipes_inference_batch_rows_bucket{model="m",version="1",_team="a\"b",le="+Inf"} 6"#,
-            r#"alipes_inference_batch_rows_sum{model="m",version="1",_team="a\"b"} 906"#,
-            r#"alipes_inference_request_seconds_bucket{model="m",version="1",_team="a\"b",le="0.0025"} 0"#,
-            r#"alipes_inference_request_seconds_bucket{model="m",version="1",_team="a\"b",le="0.005"} 1"#,
-            r#"alipes_inference_request_seconds_sum{model="m",version="1",_team="a\"b"} 0.003"#,
-            r#"nv_model_load_duration_secs{model="m",version="1",_team="a\"b"} 0.25"#,
+            r#"alipes_inference_batch_rows_bucket{_team="a\"b",model="m",version="1",le="1"} 0"#,
+            r#"alipes_inference_batch_rows_bucket{_team="a\"b",model="m",version="1",le="2"} 3"#,
+            r#"alipes_inference_batch_rows_bucket{_team="a\"b",model="m",version="1",le="+Inf"} 6"#,
+            r#"alipes_inference_batch_rows_sum{_team="a\"b",model="m",version="1"} 906"#,
+            r#"alipes_inference_request_seconds_bucket{_team="a\"b",model="m",version="1",le="0.0025"} 0"#,
+            r#"alipes_inference_request_seconds_bucket{_team="a\"b",model="m",version="1",le="0.005"} 1"#,
+            r#"alipes_inference_request_seconds_sum{_team="a\"b",model="m",version="1"} 0.003"#,
+            r#"nv_model_load_duration_secs{_team="a\"b",model="m",version="1"} 0.25"#,
         ] {
             assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
         }
@@ -365,12 +345,12 @@ mod tests {
         let text = exposition(&[row], None, &PLAIN);
         for line in [
             "# TYPE nv_inference_queue_summary_us summary",
-            r#"nv_inference_queue_summary_us{model="m",version="1",_team="a\"b",quantile="0.5"} NaN"#,
-            r#"nv_inference_queue_summary_us{model="m",version="1",_team="a\"b",quantile="0.999"} 12"#,
-            r#"nv_inference_request_summary_us_count{model="m",version="1",_team="a\"b"} 2"#,
+            r#"nv_inference_queue_summary_us{_team="a\"b",model="m",version="1",quantile="0.5"} NaN"#,
+            r#"nv_inference_queue_summary_us{_team="a\"b",model="m",version="1",quantile="0.999"} 12"#,
+            r#"nv_inference_request_summary_us_count{_team="a\"b",model="m",version="1"} 2"#,
             "# TYPE nv_inference_first_response_histogram_ms histogram",
-            r#"nv_inference_first_response_histogram_ms_bucket{model="m",version="1",_team="a\"b",le="100"} 0"#,
-            r#"nv_inference_first_response_histogram_ms_sum{model="m",version="1",_team="a\"b"} 200"#,
+            r#"nv_inference_first_response_histogram_ms_bucket{_team="a\"b",model="m",version="1",le="100"} 0"#,
+            r#"nv_inference_first_response_histogram_ms_sum{_team="a\"b",model="m",version="1"} 200"#,
         ] {
             assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
         }

@@ -101,7 +101,7 @@ def counts(server: ServerProcess, model: str) -> Counter[str]:
 
     def of(name: str, **labels: str) -> int:
         text = "".join(f',{key}="{value}"' for key, value in labels.items())
-        return int(found[f'{name}{{model="{model}",version="1"{text}}}'])
+        return int(found[f'{name}{{model="{model}"{text},version="1"}}'])
 
     reasons = {reason: of("nv_inference_request_failure", reason=reason) for reason in REASONS}
     rows, executions = statistics["inference_count"], statistics["execution_count"]

@@ -124,7 +124,7 @@ mod tests {
     fn the_same_body_finds_the_same_answer_and_no_other_does() {
         let cache = cache_of(1 << 20);
         let stored = body_key(1, Some(2), "{}12");
-        cache.insert_encoded(stored.clone(), encoded("answer"));
+        cache.insert_encoded(stored.clone(), encoded("answer")).unwrap();
         assert_eq!(cache.find_encoded(&stored), Some(encoded("answer")));
         for other in [body_key(2, Some(2), "{}12"), body_key(1, None, "{}12"), body_key(1, Some(2), "{}13")] {
             assert_eq!(cache.find_encoded(&other), None, "{other:?}");
@@ -134,9 +134,9 @@ mod tests {
     #[test]
     fn it_goes_with_its_version_and_counts_among_the_bytes() {
         let cache = cache_of(1 << 20);
-        cache.insert_encoded(body_key(1, None, "{}"), encoded("one"));
+        cache.insert_encoded(body_key(1, None, "{}"), encoded("one")).unwrap();
         let one = cache.usage().bytes;
-        cache.insert_encoded(body_key(2, None, "{}"), encoded("one and seven"));
+        cache.insert_encoded(body_key(2, None, "{}"), encoded("one and seven")).unwrap();
         assert_eq!((cache.usage().entries, cache.usage().bytes), (2, 2 * one + 10));
         cache.forget(2);
         assert_eq!((cache.usage().entries, cache.usage().bytes), (1, one));

@@ -9,6 +9,7 @@ use alipes_stats::statistics::FailureReason;
 
 use super::coalescing::{Coalescing, InFlight};
 use super::key::{Key, StoredRequest};
+use super::store::TooLarge;
 use super::{ResponseCache, copy, record_hit};
 use crate::model::{ModelVersion, Pending};
 
@@ -17,19 +18,20 @@ pub struct Keep {
     cache: Arc<ResponseCache>,
     model: Weak<ModelVersion>,
     key: Key,
-    request: StoredRequest,
+    /// None where the request alone is too large.
+    request: Result<StoredRequest, TooLarge>,
     /// How long it took to find that there was no answer.
     looked: Duration,
     leader: Option<Leader>,
 }
 
 impl Keep {
-    /// For the answer to this request, whose bytes are nobody else's to change.
+    /// For the answer to this request, whose bytes are nobody else's to change; one that does not fit is only counted.
     pub fn new(
         cache: &Arc<ResponseCache>,
         model: &Arc<ModelVersion>,
         key: Key,
-        request: StoredRequest,
+        request: Result<StoredRequest, TooLarge>,
         looked: Duration,
     ) -> Keep {
         let (cache, model) = (Arc::clone(cache), Arc::downgrade(model));
@@ -38,7 +40,7 @@ impl Keep {
 
     /// Lets equal requests wait for this one; not where they wait for another already.
     pub fn lead(&mut self, coalescing: &Arc<Coalescing>) -> bool {
-        let in_flight = coalescing.lead(&self.key, &self.request);
+        let in_flight = self.request.as_ref().ok().and_then(|request| coalescing.lead(&self.key, request));
         let (coalescing, model) = (Arc::clone(coalescing), Weak::clone(&self.model));
         self.leader = in_flight.map(|in_flight| Leader { coalescing, in_flight, model });
         self.leader.is_some()
@@ -52,11 +54,17 @@ impl responder::Keep for Keep {
         let Some(model) = model.upgrade() else { return Vec::new() };
         let began = alipes_clock::now();
         let mut cached = reply.clone();
-        for output in &mut cached.outputs {
-            output.data = copy(&output.data);
-        }
-        cache.insert(key, request, cached.clone());
+        let kept = request.and_then(|request| {
+            for output in &mut cached.outputs {
+                output.data = copy(&output.data);
+            }
+            cache.insert(key, request, cached.clone())
+        });
+        // A response that does not fit is missed as well. Source: Triton.
         model.statistics.cache_miss(looked + alipes_clock::elapsed(began));
+        if let (Err(error), Some(cache)) = (kept, &model.cache) {
+            cache.warn(&model, error);
+        }
         // Once it is there: whoever comes from now on finds it.
         let followers = leader.map(|leader| leader.coalescing.end(&leader.in_flight)).unwrap_or_default();
         followers.into_iter().filter_map(|pending| arrive(&model, pending, &cached)).collect()

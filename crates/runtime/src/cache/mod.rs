@@ -18,6 +18,7 @@ mod key;
 mod store;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use alipes_protocol::codec::json::EncodedResponse;
@@ -26,7 +27,9 @@ use alipes_protocol::trace::{Moment, Side};
 use alipes_request::check::Checked;
 use alipes_request::responder::{AnswerBatch, Reply, Responder};
 use alipes_spec::ModelSpec;
+use alipes_spec::log::WARNING;
 use alipes_stats::clock;
+use alipes_stats::events::Event;
 use bytes::Bytes;
 
 use crate::model::{ModelVersion, Pending, PendingRequest, policy};
@@ -35,6 +38,7 @@ use coalescing::Coalescing;
 pub use keep::Keep;
 use key::{Key, StoredRequest};
 pub use store::ResponseCache;
+use store::TooLarge;
 
 /// The cache as one version of a model uses it.
 pub struct Cached {
@@ -44,13 +48,15 @@ pub struct Cached {
     /// Leaders and their followers; none where requests have an order to keep, or limits on their time in the queue or
     /// their number, which followers would escape.
     coalescing: Option<Arc<Coalescing>>,
+    /// Whether the log says already that something did not fit.
+    warned: AtomicBool,
 }
 
 impl Cached {
     /// A use of the cache by a version that has just been loaded.
     pub fn new(cache: &Arc<ResponseCache>, spec: &ModelSpec) -> Cached {
         let coalescing = policy::waits_freely(&spec.scheduling).then(Arc::default);
-        Cached { cache: Arc::clone(cache), load: cache.next_load(), coalescing }
+        Cached { cache: Arc::clone(cache), load: cache.next_load(), coalescing, warned: false.into() }
     }
 
     /// Number of followers.
@@ -70,7 +76,7 @@ impl Cached {
             Some(coalescing) => coalescing.follow(&key, self.load, pending)?,
             None => pending,
         };
-        let Some(mut keep) = self.keep(model, &mut pending, key.clone(), began) else { return Some(pending) };
+        let mut keep = self.keep(model, &mut pending, key.clone(), began);
         if coalescing.is_some_and(|coalescing| keep.lead(coalescing)) {
             // One like it may have ended since it was looked for.
             pending = self.give(&key, model, pending, began)?;
@@ -84,9 +90,8 @@ impl Cached {
         let began = alipes_clock::now();
         let key = self.cache.key(self.load, &pending.checked);
         let mut pending = self.give(&key, model, pending, began)?;
-        if let Some(keep) = self.keep(model, &mut pending, key, began) {
-            pending.responder.keep(keep);
-        }
+        let keep = self.keep(model, &mut pending, key, began);
+        pending.responder.keep(keep);
         Some(pending)
     }
 
@@ -107,7 +112,20 @@ impl Cached {
 
     /// Keeps the answer to a body as it was encoded. Gone with the version, like all its answers.
     pub fn keep_encoded(&self, body_key: BodyKey, answer: &EncodedResponse) {
-        self.cache.insert_encoded(body_key.copied(), Encoded::copy_of(answer));
+        // Where it does not fit, the ordinary cache has warned of it, or answers in its place.
+        let _ = self.cache.insert_encoded(body_key.copied(), Encoded::copy_of(answer));
+    }
+
+    /// Says in the log that something does not fit, once for each version: a cache that is too small goes unnoticed
+    /// else.
+    fn warn(&self, model: &ModelVersion, TooLarge { bytes, limit_bytes }: TooLarge) {
+        let Some(events) = model.events.as_ref().filter(|_| !self.warned.swap(true, Ordering::Relaxed)) else { return };
+        let text = format!(
+            "model '{}' version {}: a response with its request takes {bytes} bytes, more than the {limit_bytes} of the \
+             response cache. Such responses are sent and not cached: --cache-config=local,size=N makes the cache larger",
+            model.name, model.spec.version
+        );
+        events.push(Event::Notice { level: WARNING, text });
     }
 
     /// Gives a request its answer, where that is known; else gives the request back.
@@ -129,17 +147,17 @@ impl Cached {
         [Some(key), whole].into_iter().flatten().find_map(|key| self.cache.find(&key, self.load, checked))
     }
 
-    /// Has a request own its bytes, and says how its answer is kept; none where there is no room for it.
-    fn keep(&self, model: &Arc<ModelVersion>, pending: &mut Pending, key: Key, began: Instant) -> Option<Keep> {
-        if !self.cache.has_room_for(&pending.checked) {
-            return None;
+    /// Has a request own its bytes, and says how its answer is kept. One that there is no room for is only counted.
+    fn keep(&self, model: &Arc<ModelVersion>, pending: &mut Pending, key: Key, began: Instant) -> Keep {
+        if let Err(error) = self.cache.check_room_for(&pending.checked) {
+            return Keep::new(&self.cache, model, key, Err(error), alipes_clock::elapsed(began));
         }
         for input in &mut pending.checked.inputs {
             input.data = copy(&input.data);
         }
         let request = StoredRequest::new(self.load, &pending.checked);
         self.cache.charge(&mut pending.checked.inputs);
-        Some(Keep::new(&self.cache, model, key, request, alipes_clock::elapsed(began)))
+        Keep::new(&self.cache, model, key, Ok(request), alipes_clock::elapsed(began))
     }
 }
 

@@ -31,6 +31,15 @@ pub struct ResponseCache {
     entries: Mutex<Entries>,
 }
 
+/// What is larger than all that may be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// What it takes.
+    pub bytes: usize,
+    /// What there is.
+    pub limit_bytes: usize,
+}
+
 struct Entries {
     by_key: LruCache<Key, Arc<Entry>>,
     bytes: usize,
@@ -137,24 +146,37 @@ impl ResponseCache {
     }
 
     /// Whether a request might fit, whatever its answer.
-    pub fn has_room_for(&self, checked: &Checked) -> bool {
-        ENTRY_BYTES + input_bytes(&checked.inputs) < self.limit_bytes
+    ///
+    /// # Errors
+    ///
+    /// It does not.
+    pub fn check_room_for(&self, checked: &Checked) -> Result<(), TooLarge> {
+        let bytes = ENTRY_BYTES + input_bytes(&checked.inputs);
+        if bytes < self.limit_bytes { Ok(()) } else { Err(TooLarge { bytes, limit_bytes: self.limit_bytes }) }
     }
 
-    /// Keeps an answer, unless it alone is larger than all that may be kept. Others make room for it.
-    pub fn insert(&self, key: Key, request: StoredRequest, reply: Reply) {
-        self.put(key, Contents::Reply(request, reply));
+    /// Keeps an answer. Others make room for it.
+    ///
+    /// # Errors
+    ///
+    /// It alone is larger than all that may be kept.
+    pub fn insert(&self, key: Key, request: StoredRequest, reply: Reply) -> Result<(), TooLarge> {
+        self.put(key, Contents::Reply(request, reply))
     }
 
     /// Keeps an answer as it was encoded, likewise.
-    pub fn insert_encoded(&self, body_key: BodyKey, encoded: Encoded) {
-        self.put(body_key.key(), Contents::Encoded(body_key, encoded));
+    ///
+    /// # Errors
+    ///
+    /// As for `insert`.
+    pub fn insert_encoded(&self, body_key: BodyKey, encoded: Encoded) -> Result<(), TooLarge> {
+        self.put(body_key.key(), Contents::Encoded(body_key, encoded))
     }
 
-    fn put(&self, key: Key, contents: Contents) {
+    fn put(&self, key: Key, contents: Contents) -> Result<(), TooLarge> {
         let bytes = ENTRY_BYTES + contents.bytes();
         if bytes > self.limit_bytes {
-            return;
+            return Err(TooLarge { bytes, limit_bytes: self.limit_bytes });
         }
         let entry = Arc::new(Entry { load: contents.load(), contents, bytes });
         let mut gone = Vec::new();
@@ -174,6 +196,7 @@ impl ResponseCache {
         // Freed without the lock.
         drop(entries);
         drop(gone);
+        Ok(())
     }
 
     /// Lets go of everything that a version has answered.
@@ -226,8 +249,12 @@ pub mod tests {
     }
 
     fn insert(cache: &ResponseCache, load: u64, request: usize, bytes: usize) {
+        put(cache, load, request, bytes).unwrap();
+    }
+
+    fn put(cache: &ResponseCache, load: u64, request: usize, bytes: usize) -> Result<(), TooLarge> {
         let checked = checked(REQUESTS[request], &[100]);
-        cache.insert(cache.key(load, &checked), StoredRequest::new(load, &checked), reply(bytes));
+        cache.insert(cache.key(load, &checked), StoredRequest::new(load, &checked), reply(bytes))
     }
 
     fn holds(cache: &ResponseCache, load: u64, request: usize) -> bool {
@@ -257,7 +284,7 @@ pub mod tests {
         let limit = size_of_one(1000);
         let cache = cache_of(limit);
         insert(&cache, 0, 0, 1000);
-        insert(&cache, 0, 1, 1001);
+        assert_eq!(put(&cache, 0, 1, 1001), Err(TooLarge { bytes: limit + 1, limit_bytes: limit }));
         assert!(holds(&cache, 0, 0) && !holds(&cache, 0, 1));
         assert_eq!(cache.usage(), Usage { entries: 1, bytes: limit, limit_bytes: limit, evictions: 0 });
     }
@@ -286,7 +313,7 @@ pub mod tests {
         let cache = cache_of(1 << 20);
         let (one, other) = (checked(REQUESTS[0], &[100]), checked(REQUESTS[1], &[100]));
         let key = cache.key(0, &one);
-        cache.insert(key.clone(), StoredRequest::new(0, &one), reply(10));
+        cache.insert(key.clone(), StoredRequest::new(0, &one), reply(10)).unwrap();
         assert!(cache.find(&key, 0, &one).is_some());
         assert!(cache.find(&key, 0, &other).is_none());
     }

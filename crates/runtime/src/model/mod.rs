@@ -27,9 +27,10 @@ use alipes_request::responder::{Responder, answer_one};
 use alipes_scheduler::sequence::SequenceQueue;
 use alipes_scheduler::{Effect, ModelQueue, Queue};
 use alipes_spec::ModelSpec;
+use alipes_stats::Log;
 use alipes_stats::clock;
 use alipes_stats::events::EventQueue;
-use alipes_stats::metrics;
+use alipes_stats::metrics::Labels;
 use alipes_stats::statistics::{Shares, Statistics};
 use alipes_stats::trace::underway::Underway;
 use arc_swap::ArcSwap;
@@ -109,7 +110,7 @@ pub struct ModelVersion {
     /// Name, shared with every answer.
     pub name: Arc<str>,
     /// Labels of its metrics.
-    pub labels: String,
+    pub labels: Labels,
     /// What it did.
     pub statistics: Statistics,
     /// Answers that are kept, where it wants that and the server does it.
@@ -118,6 +119,8 @@ pub struct ModelVersion {
     pub limited: Option<Limited>,
     /// The log for what callers do to it; none in tests.
     pub events: Option<Arc<EventQueue>>,
+    /// What that log shows; none in tests.
+    pub log: Option<Arc<Log>>,
     /// How long it took to load; set once it is loaded.
     pub load_time: OnceLock<Duration>,
     /// What tunes it, where it tunes itself.
@@ -159,11 +162,12 @@ impl ModelVersion {
         let sequences = spec.scheduling.sequences().map(|wanted| Sequences::new(&spec, wanted)).transpose()?;
         Ok(ModelVersion {
             name: spec.name.as_str().into(),
-            labels: metrics::labels(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
+            labels: Labels::of_model(&spec.name, spec.version, &spec.namespace, &spec.metric_tags),
             statistics: Statistics::default(),
             cache: None,
             limited: None,
             events: None,
+            log: None,
             load_time: OnceLock::new(),
             tuning: Tuning::of(&spec, driver.instances()),
             pace: Pace::default(),

@@ -13,9 +13,11 @@ use alipes_protocol::{Code, CorrelationId, Datatype, InferError, InferRequest, S
 use alipes_request::check::{Checked, check_request};
 use alipes_request::responder::{Answer, Responder};
 use alipes_request::visit::StateTensor;
+use alipes_spec::log::VERBOSE;
 use alipes_spec::{ModelSpec, SampleData, SampleInput, SampleSpec};
+use alipes_stats::events::Event;
 
-use super::{Pending, PendingRequest};
+use super::{ModelVersion, Pending, PendingRequest};
 
 /// One sample, ready to be executed.
 pub struct Sample {
@@ -36,6 +38,19 @@ impl Sample {
             context.slot_id.slot = number;
         }
         PendingRequest::alone(checked, arrived, responder)
+    }
+
+    /// Says in a verbose log that an instance executes it; the first time is number 0. Source: Triton's text.
+    pub fn announce(&self, model: &ModelVersion, instance: &str, number: u32) {
+        let Some(events) = model.events.as_ref().filter(|_| model.log.as_ref().is_some_and(|log| log.is_verbose()))
+        else {
+            return;
+        };
+        let (model, sample, iteration) = (&model.name, &self.name, number + 1);
+        let text = format!(
+            "model '{model}' instance {instance} is running warmup sample '{sample}' for iteration {iteration}"
+        );
+        events.push(Event::Notice { level: VERBOSE, text });
     }
 
     /// What the answers of one execution mean for the instance.

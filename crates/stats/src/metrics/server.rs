@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use super::labels::Labels;
 use super::text::{escape, family, sample};
 use crate::turn::TurnReading;
 
 /// Metrics of one worker process.
 pub struct WorkerRow {
     /// Labels of its model, and the instance.
-    pub labels: String,
+    pub labels: Labels,
     /// Whether it takes requests.
     pub up: bool,
     /// Number of restarts.
@@ -29,7 +30,7 @@ pub fn workers(text: &mut String, rows: &[WorkerRow]) {
 /// Metrics of one streaming model.
 pub struct SequencesRow {
     /// Labels of the model.
-    pub labels: String,
+    pub labels: Labels,
     /// Its live sequences.
     pub live: usize,
 }
@@ -46,7 +47,7 @@ pub fn sequences(text: &mut String, rows: &[SequencesRow]) {
 /// Metrics of one model that tunes itself.
 pub struct TuningRow {
     /// Labels of the model.
-    pub labels: String,
+    pub labels: Labels,
     /// What 99 of 100 requests are to be answered within.
     pub objective: Duration,
     /// The queue delay that is set.
