@@ -89,7 +89,7 @@ def test_a_model_that_counts_its_calls_is_refuted() -> None:
 
 
 def test_other_kernels_for_other_numbers_of_rows_are_no_dependence() -> None:
-    assert one(lambda x: x * np.float32(1 + 1e-4 * len(x))).holds
+    assert one(lambda x: x * np.float32(1 + 1e-3 * (len(x) > 2))).holds
 
 
 @pytest.mark.parametrize("vocabulary", [2, 8, 100])
@@ -151,7 +151,7 @@ def test_a_size_that_two_inputs_share_has_one_value() -> None:
     assert prove_rows(run, Signature(ports, (Port("Y", "INT64", (-1,), ("batch",)),))).holds
 
 
-def test_an_axis_that_the_output_takes_from_elsewhere_is_refuted_by_its_name() -> None:
+def test_an_axis_that_an_output_takes_from_elsewhere_is_refuted() -> None:
     signature = Signature(
         (Port("X", "FP32", (-1, -1, 3), ("T", "N", "")),), (Port("Y", "FP32", (-1, -1, 3), ("N", "T", "")),)
     )

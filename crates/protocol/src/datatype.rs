@@ -112,6 +112,11 @@ impl Datatype {
     }
 }
 
+/// Whether FP32 can hold a number: one that is finite stays finite.
+pub fn fits_fp32(value: f64) -> bool {
+    value.is_infinite() || !(value as f32).is_infinite()
+}
+
 impl fmt::Display for Datatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -5,8 +5,8 @@ mod client;
 mod control;
 mod detached;
 mod gpus;
-mod onnx_probe;
 mod loadtest;
+mod onnx_probe;
 mod server;
 mod tables;
 mod worker;
@@ -176,5 +176,4 @@ mod _core {
     fn descriptor_set(py: Python<'_>) -> Bound<'_, PyBytes> {
         PyBytes::new(py, DESCRIPTORS)
     }
-
 }

@@ -35,8 +35,7 @@ impl OnnxProbe {
             let probe = self.probe.lock();
             let signature = probe.signature();
             let ports = |ports: &[Port]| ports.iter().map(PortDocument::from).collect();
-            let document =
-                SignatureDocument { inputs: ports(&signature.inputs), outputs: ports(&signature.outputs) };
+            let document = SignatureDocument { inputs: ports(&signature.inputs), outputs: ports(&signature.outputs) };
             Ok(serde_json::to_string(&document)?)
         })
     }

@@ -36,9 +36,9 @@ _BLOCK_BYTES: Final = 1 << 20
 
 def proof_of(key: str, prove: Callable[[], RowProof]) -> RowProof:
     """What was found out under a key, found out now where nothing is kept."""
-    kept = known_proof(key)
-    if kept is not None:
-        return kept
+    known = known_proof(key)
+    if known is not None:
+        return known
     proof = prove()
     keep_proof(key, proof)
     return proof
@@ -102,8 +102,8 @@ def keep_proof(key: str, proof: RowProof) -> None:
 
 
 def _drop_oldest(folder: Path) -> None:
-    kept = list(folder.iterdir())
-    if len(kept) > MAX_PROOFS:
-        kept.sort(key=lambda path: path.stat().st_mtime_ns)
-        for path in kept[: len(kept) - MAX_PROOFS]:
+    files = list(folder.iterdir())
+    if len(files) > MAX_PROOFS:
+        files.sort(key=lambda path: path.stat().st_mtime_ns)
+        for path in files[: len(files) - MAX_PROOFS]:
             path.unlink(missing_ok=True)

@@ -53,6 +53,7 @@ def test_the_file_says_which_backend_it_is_for(tmp_path: Path, file: str, backen
         "program": f"alipes.worker.frameworks.{backend}",
         "extra": f"alipes[{backend}]",
         "allows_pickles": False,
+        "adapts_threads": True,
     }
 
 

@@ -51,7 +51,7 @@ def test_a_key_is_made_of_what_the_files_hold(version: Path, tmp_path: Path) -> 
     assert len({key, other, proof_key(moved, ["a"])}) == 3
 
 
-def test_nothing_is_kept_of_too_many_files(version: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proof_is_cached_of_too_many_files(version: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proofs, "MAX_FILES", 1)
     (version / "other").write_bytes(b"")
     key = proof_key(version, [])

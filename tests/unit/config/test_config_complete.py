@@ -111,7 +111,7 @@ def test_rows_that_depend_on_each_other_are_no_batch() -> None:
 
 
 @pytest.mark.parametrize(("text", "rows"), [("max_batch_size: 8", 8), (X, 4)])
-def test_what_is_said_of_axis_0_stays_and_requests_are_run_apart(text: str, rows: int) -> None:
+def test_a_configuration_of_axis_0_stays_and_requests_run_apart(text: str, rows: int) -> None:
     config, notice = noticed(text)
     assert (config.max_batch_size, config.WhichOneof("scheduling_choice")) == (rows, None)
     assert notice.startswith("model 'm': its requests are not run together, for output 'Y'")

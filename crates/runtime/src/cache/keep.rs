@@ -54,7 +54,7 @@ impl responder::Keep for Keep {
         let Some(model) = model.upgrade() else { return Vec::new() };
         let began = alipes_clock::now();
         let mut cached = reply.clone();
-        let kept = request.and_then(|request| {
+        let inserted = request.and_then(|request| {
             for output in &mut cached.outputs {
                 output.data = copy(&output.data);
             }
@@ -62,7 +62,7 @@ impl responder::Keep for Keep {
         });
         // A response that does not fit is missed as well. Source: Triton.
         model.statistics.cache_miss(looked + alipes_clock::elapsed(began));
-        if let (Err(error), Some(cache)) = (kept, &model.cache) {
+        if let (Err(error), Some(cache)) = (inserted, &model.cache) {
             cache.warn(&model, error);
         }
         // Once it is there: whoever comes from now on finds it.

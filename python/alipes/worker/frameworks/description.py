@@ -33,7 +33,7 @@ def describe_file(framework: Mapping[str, Any], opening: Opening, *, prove: bool
         return signature, None
     model = checked(framework, replace(opening, config=_completed(opening, signature)), opened)
     try:
-        # Without joint calls every request is run by itself, whatever its rows are; so is one of a sequence with a state.
+        # Without joint calls every request runs by itself, whatever its rows are; so does one of a sequence.
         return signature, _prove(model, signature) if model.joins and not model.hidden else None
     finally:
         model.close()

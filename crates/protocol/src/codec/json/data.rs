@@ -4,6 +4,7 @@ use super::DecodeContext;
 use super::error::Within;
 use super::value::{Leaves, Value};
 use crate::codec::elements;
+use crate::datatype::fits_fp32;
 use crate::shape::element_count;
 use crate::{Code, Datatype, InferError, TritonRelease};
 
@@ -104,11 +105,6 @@ fn unsigned<T: TryFrom<u64>>(leaf: Value<'_>) -> Result<[u8; 8], InferError> {
 fn signed<T: TryFrom<i64>>(leaf: Value<'_>) -> Result<[u8; 8], InferError> {
     let value = leaf.as_i64()?;
     T::try_from(value).map(|_| value.to_le_bytes()).map_err(|_| beyond())
-}
-
-/// Whether FP32 can hold a number: one that is finite stays finite.
-pub(super) fn fits_fp32(value: f64) -> bool {
-    value.is_infinite() || !(value as f32).is_infinite()
 }
 
 fn beyond() -> InferError {

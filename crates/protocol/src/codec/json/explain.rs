@@ -5,9 +5,9 @@
 
 use std::fmt::Write;
 
-use super::data::fits_fp32;
 use super::error::{Fault, SyntaxError};
 use super::value::{Leaves, Value};
+use crate::datatype::fits_fp32;
 use crate::limits::MAX_DIMENSIONS;
 use crate::shape::{self, element_count};
 use crate::{Code, Datatype, InferError, Shape, TritonRelease};

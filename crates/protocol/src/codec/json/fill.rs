@@ -1,13 +1,13 @@
 //! `data` of an input in one pass: from the text straight into the tensor's bytes.
 
 use super::DecodeContext;
-use super::data::fits_fp32;
 use super::digits::{self, Window};
 use super::number::{self, Number};
 use super::parse::{peek, skip_space};
 use super::text;
 use crate::Datatype;
 use crate::codec::elements;
+use crate::datatype::fits_fp32;
 use crate::limits::JSON_MAX_DEPTH;
 
 /// The bytes of a tensor whose `data` begins at `start`, and the offset behind it; `None` where anything is unusual.

@@ -9,13 +9,13 @@ use crate::{Datatype, InferError, TritonRelease};
 
 /// The bytes of an input whose values came as typed contents.
 ///
-/// The protocol has no list for 8- and 16-bit integers: they travel in the 32-bit lists. Triton's recorded release keeps
-/// the low bytes of one that does not fit.
+/// The protocol has no list for 8- and 16-bit integers: they travel in the 32-bit lists. Triton's recorded release
+/// keeps the low bytes of one that does not fit.
 ///
 /// # Errors
 /// A list that does not fit the datatype, or a second list beside the first; in later releases than the recorded one an
-/// integer beyond the datatype's range. `datatype` is `None` for a name that is no
-/// datatype: then every list is the wrong one.
+/// integer beyond the datatype's range. `datatype` is `None` for a name that is no datatype: then every list is the wrong
+/// one.
 pub(super) fn bytes_of(
     contents: &InferTensorContents,
     datatype: Option<Datatype>,
