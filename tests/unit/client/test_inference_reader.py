@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from alipes.client.inference.reader import Reader
+from alipes.client.inference.signature_reader import SignatureReader
 from alipes.client.inference.stream_signature import Part, StateInput, StreamSignature
-from alipes.client.signature import TensorSpec
+from alipes.client.signature import Signature, TensorSpec
 from alipes.errors import InferError, InvalidArgument
 
 X = TensorSpec("x", "FP32", (4, 2), open_batch=False)
@@ -79,6 +80,21 @@ def test_other_types_are_refused_or_cast() -> None:
     assert '.astype("float32")' in refusal(reader(X), double)
     assert reader(X, cast=True).read(double, False).tensors[0][3].dtype == np.float32
     assert "int64" in refusal(reader(TensorSpec("x", "BOOL", (4, 2)), cast=True), ones(4, 2, kind="int64"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "value", "place"),
+    [
+        (X, np.full((4, 2), 1e39), "1e+39 at [0][0] does not fit float32"),
+        (TensorSpec("x", "INT8", (4, 2)), ones(4, 2, kind="int64") + 126, "128 at [1][0] does not fit int8"),
+    ],
+)
+def test_a_cast_changes_no_number(spec: TensorSpec, value: np.ndarray[Any, Any], place: str) -> None:
+    text = f'"x": {place}'
+    assert text in refusal(reader(spec, cast=True), value)
+    with pytest.raises(InvalidArgument) as caught:
+        SignatureReader(Signature("m", {"x": spec}, {}), cast=True).read({"x": value}, False)
+    assert text in str(caught.value)
 
 
 def test_something_that_is_no_array_is_refused() -> None:
