@@ -51,10 +51,17 @@ fn port(outlet: &Outlet, word: &str) -> Result<Port, EngineError> {
             let shape = shape.iter().map(|&size| size.max(-1)).collect();
             Ok(Port { name: outlet.name().to_owned(), datatype, shape, symbols: dimension_symbols.to_vec() })
         }
-        ValueType::Sequence(_) => Err(unsupported("value type sequence")),
-        ValueType::Map { .. } => Err(unsupported("value type map")),
+        ValueType::Sequence(_) => Err(with_advice(unsupported("value type sequence"))),
+        ValueType::Map { .. } => Err(with_advice(unsupported("value type map"))),
         ValueType::Optional(_) => Err(unsupported("value type optional")),
     }
+}
+
+/// What the maker of a classifier does whose probabilities are a map for each row, as converters write them by default.
+fn with_advice(mut error: EngineError) -> EngineError {
+    error.message += ", for only tensors are served: convert the model with options={'zipmap': False} (skl2onnx, \
+                      onnxmltools), or remove its node ZipMap (CatBoost)";
+    error
 }
 
 fn datatype_of(element: TensorElementType) -> Option<Datatype> {

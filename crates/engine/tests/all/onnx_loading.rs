@@ -39,7 +39,10 @@ fn a_file_that_is_no_model_gives_the_librarys_text() {
 #[test]
 fn what_the_protocol_has_no_words_for_is_named() {
     let error = describe(&library(), &vector("sequence")).unwrap_err();
-    assert_eq!((error.code, &*error.message), (Code::Unsupported, "unsupported value type sequence for output 'Y'"));
+    assert_eq!(error.code, Code::Unsupported);
+    let text = "unsupported value type sequence for output 'Y', for only tensors are served: convert the model with \
+                options={'zipmap': False} (skl2onnx, onnxmltools), or remove its node ZipMap (CatBoost)";
+    assert_eq!(error.message, text);
     let error = describe(&library(), &vector("float8")).unwrap_err();
     assert_eq!(error.message, "unsupported element type Float8E4M3FN for input 'X'");
 }
