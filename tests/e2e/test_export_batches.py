@@ -37,7 +37,7 @@ def recorded(x: np.ndarray) -> np.ndarray:
 
 
 def worded(text: np.ndarray) -> np.ndarray:
-    """The same of texts: `7` waits."""
+    """The same of texts: `hold` waits."""
     import os
     import time
     from pathlib import Path
@@ -45,7 +45,7 @@ def worded(text: np.ndarray) -> np.ndarray:
     notes = Path(os.environ["NOTES"])
     with (notes / "calls").open("a") as calls:
         calls.write(f"{len(text)} ")
-    if text.flat[0] == b"7":
+    if text.flat[0] == b"hold":
         (notes / "holding").touch()
         while not (notes / "go on").exists():
             time.sleep(0.002)
@@ -145,7 +145,7 @@ def test_a_function_that_loses_rows_is_called_one_by_one_from_then_on(held: Held
 
 
 def test_texts_of_several_requests_are_one_call(held: HeldRequests, notes: Notes) -> None:
-    first = held.hold("t", {"text": [["7"]]})
+    first = held.hold("t", {"text": [["hold"]]})
     waiting = [held.wait_behind("t", {"text": [[word]]}) for word in ("to", "be", "or not")]
     held.go_on(first)
     assert [one.result(TIMEOUT_S)["output_0"].tolist() for one in waiting] == [[[b"TO"]], [[b"BE"]], [[b"OR NOT"]]]

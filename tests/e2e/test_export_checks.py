@@ -295,3 +295,28 @@ def test_scripts_of_hermes_are_warned_and_not_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "m/1/model.pt\nrefused: True\n"), done.stderr
     assert "the trace depends on its input" in done.stderr
     assert "published anyway" in done.stderr
+
+
+@pytest.mark.parametrize("platform", [qv.Platform.ONNX, qv.Platform.TORCHSCRIPT], ids=str)
+def test_rows_that_depend_on_each_other_are_not_published_for_batches(tmp_path: Path, platform: qv.Platform) -> None:
+    model, options = traced(tmp_path, platform)
+    text = refusal(model, Module(lambda x: x - x.mean(0)), **options, max_batch_size=8)
+    assert "requests of several clients are run together, but output" in text
+    assert text.endswith("depends on the rows beside it; leave max_batch_size out")
+    model.export_version(Module(lambda x: x - x.mean(0)), input_shapes={"x": (None, COLUMNS)}, **options)
+
+
+def test_time_in_front_is_no_batch(tmp_path: Path) -> None:
+    """PyTorch's default layout of an LSTM, whose axis 0 is the time."""
+
+    class Recurrent(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.LSTM(COLUMNS, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.layer(x)[0]
+
+    model, options = traced(tmp_path, qv.Platform.TORCHSCRIPT)
+    text = refusal(model, Recurrent(), **options, input_shapes={"x": (None, 3, COLUMNS)}, max_batch_size=8)
+    assert "requests of several clients are run together, but output" in text

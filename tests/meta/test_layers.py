@@ -30,7 +30,7 @@ ALLOWED = {
     "fitting": set(),
     "progress": set(),
     # What exporters copy into a `model.py`, and the options of decorated functions.
-    "repository": {"config", "load", "progress", "worker"},
+    "repository": {"config", "load", "progress", "row_proof", "signature", "worker"},
     "streaming": {"repository", "local_ports"},
     "apps": {"config", "repository", "server"},
     "backends": {"config", "disclosure", "load", "repository", "row_proof", "signature"},

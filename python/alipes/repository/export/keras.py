@@ -17,6 +17,7 @@ from alipes.repository.declare import declare
 from alipes.repository.export.compare import check_numbers, judged
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
+from alipes.repository.export.rows import check_rows
 from alipes.repository.platform import Platform, conventions
 
 __all__ = ["KerasSavedModel"]
@@ -117,6 +118,12 @@ def _check(source: Any, inputs: Sequence[str], outputs: Sequence[str], folder: P
     with judged(request):
         made = [found[name].numpy() for name in outputs]
         check_numbers(request.config.name, outputs, expected, made, request.tolerance)
+
+    def call(arrays: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        found = signature(**{name: tensorflow.constant(arrays[name]) for name in inputs})
+        return [found[tensor.name].numpy() for tensor in request.config.output]
+
+    check_rows(request, call)
 
 
 def _sample(tensor: Any, name: str, request: ExportRequest, index: int) -> np.ndarray:

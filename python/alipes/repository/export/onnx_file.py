@@ -15,6 +15,7 @@ from alipes.errors import ExportError
 from alipes.repository.declare import declare, v2_synonyms
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.request import ExportRequest
+from alipes.repository.export.rows import check_rows
 from alipes.repository.platform import Platform, conventions
 from alipes.repository.tensors import Shape
 
@@ -85,6 +86,8 @@ def declare_onnx(file: Path, request: ExportRequest, origin: str | Path | None =
     for side, ports in (("input", inputs), ("output", outputs)):
         types = {port: one.datatype for port, one in ports.items()}
         declare(request.config._proto, side, {port: one.shape for port, one in ports.items()}, types)  # type: ignore[arg-type]
+    names = [tensor.name for tensor in request.config.output]
+    check_rows(request, lambda arrays: session.run(names, dict(arrays)))
 
 
 def _ports(model: str, found: Any) -> dict[str, _Port]:

@@ -74,9 +74,11 @@ def _why_alone(source: FunctionType, request: ExportRequest, inputs: Mapping[str
     if any(model_shape(config._proto, tensor)[:1] != (None,) for tensor in (*config.input, *config.output)):
         return "its tensors have no batch axis"
     outputs = [tensor.name for tensor in config.output]
-    samples = _samples(request, inputs, rows=_ROWS)
+    samples = {inputs[argument]: sample for argument, sample in _samples(request, inputs, rows=_ROWS).items()}
     reason = why_not_joined(
-        lambda arrays: _ordered(_call(source, arrays), outputs), samples, outputs, request.tolerance
+        request,
+        lambda arrays: _ordered(_call(source, {one: arrays[name] for one, name in inputs.items()}), outputs),
+        samples,
     )
     if reason is not None and config.max_batch_size > 1:
         _log.warning("model '%s': function '%s' is called once a request: %s", config.name, source.__name__, reason)

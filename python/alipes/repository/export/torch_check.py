@@ -7,7 +7,7 @@ that by chance, samples of several kinds find it every time, and a proof makes m
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,7 @@ from alipes.errors import ExportError
 from alipes.progress.work import current
 from alipes.repository.export.compare import Difference, find_difference, judged
 from alipes.repository.export.request import ExportRequest
+from alipes.repository.export.rows import Call, check_rows
 from alipes.repository.export.torch_probes import Probe, Written, probes_of
 from alipes.repository.export.torch_source import Traced, outputs_of, to_numpy
 
@@ -56,6 +57,7 @@ def check_traced(traced: Traced, run: Run, request: ExportRequest, written: Writ
     with judged(request):
         for probe in probes_of(traced, written):
             _check(traced, run, probe, request)
+    check_rows(request, _call(traced, request))
 
 
 def run_like_module(exported: Any) -> Run:
@@ -65,6 +67,20 @@ def run_like_module(exported: Any) -> Run:
         return [to_numpy(one) for one in outputs_of(exported(*samples))]
 
     return run
+
+
+def _call(traced: Traced, request: ExportRequest) -> Call:
+    """Calls the model on arrays by name."""
+    torch: Any = import_module("torch")
+    order = [traced.outputs.index(tensor.name) for tensor in request.config.output]
+
+    def call(arrays: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        pairs = zip(traced.inputs, traced.samples, strict=True)
+        tensors = [torch.as_tensor(arrays[name]).to(sample.device, sample.dtype) for name, sample in pairs]
+        found = [to_numpy(one) for one in outputs_of(traced.module(*tensors))]
+        return [found[at] for at in order]
+
+    return call
 
 
 def _check(traced: Traced, run: Run, probe: Probe, request: ExportRequest) -> None:
