@@ -22,7 +22,7 @@ from alipes.row_proof import RowProof
 
 __all__ = ["keep_proof", "known_proof", "proof_key", "proof_of"]
 
-_SCHEMA: Final = "1"
+_SCHEMA: Final = "2"
 """Changes where a proof would find something else, so that older ones are not read."""
 
 MAX_PROOFS: Final = 1000
