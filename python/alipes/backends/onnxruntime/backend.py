@@ -13,6 +13,7 @@ from alipes.backends.onnxruntime.gpu_libraries import find_gpu_libraries, has_cu
 from alipes.backends.onnxruntime.library import find_library
 from alipes.backends.onnxruntime.model_file import OnnxFile, run_arrays
 from alipes.backends.onnxruntime.providers import gpu_providers, idle_parameters
+from alipes.backends.onnxruntime.ranks import inputs_without_shape
 from alipes.backends.proofs import proof_key, proof_of
 from alipes.config.compare import check_signature
 from alipes.config.complete import complete_from_signature, is_complete, wants_proof
@@ -23,7 +24,7 @@ from alipes.config.parameters import EngineParameters, read_parameters
 from alipes.config.schema import ModelConfig
 from alipes.config.spec import available_cores
 from alipes.config.tuning import TUNING_PREFIX
-from alipes.errors import ModelLoadError
+from alipes.errors import ConfigError, ModelLoadError
 from alipes.row_proof import prove_rows
 from alipes.signature import Signature
 
@@ -75,6 +76,7 @@ class OnnxruntimeBackend(Backend):
             return
         default = _default_max_batch_size(self.draft.options.model)
         file, signature = self._file()
+        self._check_ranks(signature)
         proof = None
         if signature.can_batch and wants_proof(config, default):
             key = proof_key(self.draft.version_folder, [self.draft.model_file().name, self._library.name])
@@ -86,6 +88,7 @@ class OnnxruntimeBackend(Backend):
     def engine(self) -> Engine:
         """Hold the configuration against the file, and say how ONNX Runtime runs it."""
         config = self.draft.config
+        self._check_ranks(self._file()[1])
         check_signature(config, self._file()[1])
         self._opened = None  # its memory is free again before the instances are loaded
         parameters = _parameters(config)
@@ -98,6 +101,26 @@ class OnnxruntimeBackend(Backend):
         """Share the cores among the new number of instances; those that run keep their threads."""
         config = self.draft.config
         return {**engine, **engine_spec(config, _parameters(config), available_cores())}
+
+    def _check_ranks(self, signature: Signature) -> None:
+        """Refuse inputs without a shape, unless the configuration says that they are one element: nothing else runs.
+
+        Raises:
+            ConfigError: With the first of them.
+        """
+        config = self.draft.config
+        alike = [port.name for port in signature.inputs if not port.shape]
+        elements = {tensor.name for tensor in config.input if list(tensor.dims) == [1]}
+        if set(alike) <= elements:
+            return
+        unknown = [name for name in inputs_without_shape(self.draft.model_file()) if name in set(alike) - elements]
+        if unknown:
+            raise ConfigError(
+                f"unable to load model '{config.name}': the file does not say the shape of input '{unknown[0]}', not "
+                "even its number of dimensions",
+                key="input",
+                hint="export the model with shapes; sizes that vary may be names, such as ['batch', 3]",
+            )
 
     def _file(self) -> tuple[OnnxFile, Signature]:
         # Once for completion and comparison together: to describe a file is to load it. No `cached_property`: on Python
