@@ -11,6 +11,7 @@ use alipes_request::responder::{AnswerBatch, Reply};
 use alipes_runtime::executor;
 use alipes_runtime::executor::record::{note_execution, withdraw_cancelled};
 use alipes_runtime::executor::reshape::wire_shape;
+use alipes_runtime::model::sizes::Sizes;
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_runtime::sequences::rows::{Rows, add_state_outputs};
 use alipes_runtime::sequences::visit;
@@ -44,6 +45,17 @@ impl InstanceState {
             outgoing: AnswerBatch::default(),
             rows: None,
         }
+    }
+
+    /// The sizes of the batch; none where they do not tell how long it takes.
+    pub fn sizes(&self, model: &ModelVersion) -> Option<Sizes> {
+        let sizes = Sizes::of_requests(model.spec.max_batch_size > 0, &self.batch)?;
+        self.sizes_tell(sizes.bytes()).then_some(sizes)
+    }
+
+    /// Whether sizes tell how long inputs of so many bytes take.
+    pub fn sizes_tell(&self, bytes: usize) -> bool {
+        self.engine.sizes_tell(bytes)
     }
 
     /// Executes inputs that the caller has gathered; the caller splits the outputs and answers.
@@ -86,7 +98,7 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     if state.batch.is_empty() {
         return state.outgoing.send();
     }
-    let bytes = state.batch.iter().map(|pending| pending.bytes()).sum();
+    let sizes = state.sizes(model);
     let outcome = catch_unwind(AssertUnwindSafe(|| run(model, state)));
     match outcome {
         Ok(Ok(times)) => succeed(model, state, claimed_at, times),
@@ -99,7 +111,7 @@ pub fn execute(model: &ModelVersion, state: &mut InstanceState) {
     // Without what readers do with the answers, such as the next steps of an ensemble: the model is no slower for it.
     let time = alipes_clock::elapsed(claimed_at);
     model.pace.note(time);
-    model.pace.note_batch(time, bytes);
+    model.pace.note_batch(time, sizes);
     executor::collect(|| state.outgoing.send());
 }
 

@@ -165,6 +165,10 @@ impl LocalInstances for Slots {
 }
 
 impl Instance for InstanceSlot {
+    fn sizes_tell(&self, bytes: usize) -> bool {
+        self.state.lock().sizes_tell(bytes)
+    }
+
     fn compute(
         &self,
         inputs: &[InputView<'_>],
@@ -185,7 +189,7 @@ fn step(model: &Arc<ModelVersion>, instance: usize, slot: &Arc<InstanceSlot>) ->
     let (next, effect) = model.with_queue(|queue, now| queue.next(now, instance, &mut state.batch));
     model.carry_out(effect);
     match next {
-        Next::Take if is_too_large(model, &state.batch) => {
+        Next::Take if is_for_the_pool(model, &state) => {
             let (model, slot, batch) = (Arc::clone(model), Arc::clone(slot), mem::take(&mut state.batch));
             pool::once(move || execute_left(&model, instance, &slot, batch));
             // Still claimed, for the thread that executes it.
@@ -203,9 +207,9 @@ fn step(model: &Arc<ModelVersion>, instance: usize, slot: &Arc<InstanceSlot>) ->
     }
 }
 
-/// Whether a batch is too large for this thread, which is one of the network's.
-fn is_too_large(model: &ModelVersion, batch: &[Pending]) -> bool {
-    completion::is_network_thread() && !model.pace.runs_here(batch.iter().map(|pending| pending.bytes()).sum())
+/// Whether this is a thread of the network, and the batch is not known to be quick.
+fn is_for_the_pool(model: &ModelVersion, state: &InstanceState) -> bool {
+    completion::is_network_thread() && !model.pace.runs_here(state.sizes(model).as_ref())
 }
 
 fn execute(model: &Arc<ModelVersion>, instance: usize, mut state: MutexGuard<'_, InstanceState>) -> Step {

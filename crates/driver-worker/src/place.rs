@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_link::{Entry, LinkHandle, Placed, RequestHead, TensorName, TensorRef};
-use alipes_protocol::limits::EXECUTED_HERE_BYTES;
+use alipes_protocol::limits::COPIED_AT_ONCE_BYTES;
 use alipes_protocol::{Code, Datatype, InferError, Origin, Parameter};
 use alipes_request::check::RequestContext;
 use alipes_request::completion;
@@ -78,8 +78,8 @@ pub fn drive(model: &Arc<ModelVersion>, workers: &Workers, turn: usize) -> Optio
 /// Whether this thread, which is one of the network's, would copy too much to write a batch.
 fn is_left_to_the_pool(workers: &Workers, batch: &[Pending]) -> bool {
     completion::is_network_thread()
-        && batch.iter().map(|pending| pending.bytes()).sum::<usize>() > EXECUTED_HERE_BYTES
-        && batch.iter().map(|pending| copied_bytes(workers, pending)).sum::<usize>() > EXECUTED_HERE_BYTES
+        && batch.iter().map(|pending| pending.bytes()).sum::<usize>() > COPIED_AT_ONCE_BYTES
+        && batch.iter().map(|pending| copied_bytes(workers, pending)).sum::<usize>() > COPIED_AT_ONCE_BYTES
 }
 
 /// Bytes of a request that were not received where workers see them.

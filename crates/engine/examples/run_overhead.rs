@@ -17,7 +17,7 @@ use std::time::Instant;
 use std::{hint, ptr};
 
 use alipes_engine::batch::{Gather, Member, Split};
-use alipes_engine::onnxruntime::{Declared, DeclaredPort, OnnxModel, Port, SessionOptions, describe};
+use alipes_engine::onnxruntime::{Declared, DeclaredPort, OnnxModel, OnnxProbe, Port, SessionOptions};
 use alipes_engine::{Engine, OutputTensor};
 use alipes_protocol::Datatype;
 use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
@@ -96,7 +96,8 @@ struct Case<'a> {
 impl Case<'_> {
     /// As the server does it: gathered, run, split.
     fn alipes(&self) -> Result<u128, Box<dyn Error>> {
-        let signature = describe(self.library, self.model)?;
+        let probe = OnnxProbe::open(self.library, self.model)?;
+        let signature = probe.signature();
         let (inputs, outputs) = ([declare(&signature.inputs[0])], [declare(&signature.outputs[0])]);
         let declared = Declared { model_name: "m", max_batch_size: 64, inputs: &inputs, outputs: &outputs };
         let model = OnnxModel::open(self.library, self.model, SessionOptions::default())?;

@@ -53,6 +53,12 @@ pub trait Engine: Send {
         outputs: &mut Vec<OutputTensor>,
     ) -> Result<(), EngineError>;
 
+    /// Whether sizes tell how long inputs of so many bytes take: no longer than others that are as large in every
+    /// direction. Network threads execute nothing else.
+    fn sizes_tell(&self, _bytes: usize) -> bool {
+        true
+    }
+
     /// Takes the rows of the last execution that could not be computed, ascending: only the requests that brought them
     /// fail. Where outputs have such rows, they hold zeros.
     fn refused(&mut self) -> Vec<RefusedRow> {

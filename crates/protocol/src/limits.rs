@@ -251,9 +251,8 @@ pub const CONNECTIONS_PER_TURN: usize = 16;
 /// Most bytes of a body that a network thread copies when it needs more room for the rest.
 pub const MOVED_AT_ONCE_BYTES: usize = 2 << 20;
 
-/// Largest batch in bytes that a network thread copies to a worker, or executes itself, however quick its model is with
-/// others: a larger one that it executes has few times as many bytes as one that was quick.
-pub const EXECUTED_HERE_BYTES: usize = 1 << 20;
+/// Most bytes that a network thread copies to a worker as one batch, or of one answer into memory that a client shares.
+pub const COPIED_AT_ONCE_BYTES: usize = 1 << 20;
 
 /// Most bytes of a request that a network thread looks through itself: words, whose lengths stand among them, and
 /// everything that is compared with requests whose answers are kept.

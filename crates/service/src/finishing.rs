@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alipes_protocol::limits::{EXECUTED_HERE_BYTES, WRITTEN_AT_ONCE_BYTES};
+use alipes_protocol::limits::{COPIED_AT_ONCE_BYTES, WRITTEN_AT_ONCE_BYTES};
 use alipes_protocol::{InferError, InferRequest, Origin, RequestedOutput, Tensor};
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
@@ -42,7 +42,7 @@ impl Finishing {
         let bytes = |output: &Tensor| output.data.len();
         let classified = outputs.iter().filter(|output| self.classification(output).is_some()).map(bytes);
         classified.sum::<usize>() <= WRITTEN_AT_ONCE_BYTES
-            && (self.held.is_empty() || outputs.iter().map(bytes).sum::<usize>() <= EXECUTED_HERE_BYTES)
+            && (self.held.is_empty() || outputs.iter().map(bytes).sum::<usize>() <= COPIED_AT_ONCE_BYTES)
     }
 
     /// # Errors

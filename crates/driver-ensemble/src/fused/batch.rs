@@ -2,13 +2,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use alipes_engine::batch::{Gather, Member, Split, Views};
 use alipes_engine::{EngineError, InputView, OutputTensor};
 use alipes_protocol::{InferError, Origin, Tensor};
 use alipes_request::check::CheckedInput;
+use alipes_request::completion;
 use alipes_request::responder::{AnswerBatch, Reply};
+use alipes_runtime::model::sizes::Sizes;
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 
@@ -17,6 +19,10 @@ use super::batched_request::{BatchedRequest, InnerRecord, Ran, joined};
 use super::claims::{Claim, Claims};
 use super::plan::{Plan, Planned, Source};
 use super::refusal::{fits, refusals};
+
+/// How long a network thread takes one request of a batch after the other through steps that take each by itself; the
+/// others are left to the pool then.
+const ALONE: Duration = Duration::from_millis(2);
 
 /// A batch, and what it is made in, which is kept from one to the next.
 #[derive(Default)]
@@ -41,6 +47,8 @@ enum Why {
     Refused(Vec<InferError>),
     /// A model has failed.
     Failed(InferError),
+    /// This is a thread of the network, and the step is not known to be quick.
+    Left,
 }
 
 /// What all steps have the same of.
@@ -64,7 +72,8 @@ struct Buffers<'a> {
 }
 
 impl Batch {
-    /// Takes the batch through all steps. Each request has an answer then, whatever happens, to be [sent](Self::send).
+    /// Takes the batch through all steps. Each request has an answer then, whatever happens, to be [sent](Self::send);
+    /// requests that are not for this thread are left in it, to be taken through all steps by another.
     pub fn go(&mut self, way: &Way<'_>) {
         self.made.clear();
         self.made.resize(way.plan.tensors, None);
@@ -87,6 +96,10 @@ impl Batch {
     fn go_alone(&mut self, way: &Way<'_>, batched: Vec<BatchedRequest>) -> Vec<Vec<BatchedRequest>> {
         let mut groups: Vec<Vec<BatchedRequest>> = Vec::with_capacity(1);
         for mut one in batched {
+            if completion::is_network_thread() && alipes_clock::elapsed(way.claimed_at) > ALONE {
+                self.requests.push(one.request);
+                continue;
+            }
             let buffers = Buffers { made: &mut self.made, outputs: &mut self.outputs };
             if let Err(failure) = way.run_alone(&mut one, buffers) {
                 self.fail(way, vec![one], &[], failure);
@@ -142,6 +155,7 @@ impl Batch {
 
     fn fail(&mut self, way: &Way<'_>, batched: Vec<BatchedRequest>, ran: &[Ran], Failure { step, why }: Failure) {
         let errors = match why {
+            Why::Left => return self.requests.extend(batched.into_iter().map(|one| one.request)),
             Why::Refused(errors) => errors,
             Why::Failed(error) => vec![error; batched.len()],
         };
@@ -255,11 +269,18 @@ impl Way<'_> {
         let Buffers { made, outputs } = buffers;
         let claim = self.claim(step);
         let (model, rows) = (&claim.model, rows_of(batched));
-        claim.note(began, batched.len(), rows);
-        let Some(computed) = compute(claim, rows, step, gathered, made, outputs) else {
+        let Some(views) = views(model, step, gathered, made) else {
+            claim.note(began, batched.len(), rows);
             let requests = batched.iter().map(|one| &one.request);
             return Err(Failure { step: number, why: Why::Refused(refusals(model, step, requests, made)) });
         };
+        let sizes = sizes(claim, rows, step, &views);
+        if completion::is_network_thread() && !model.pace.runs_here(sizes.as_ref()) {
+            return Err(Failure { step: number, why: Why::Left });
+        }
+        claim.note(began, batched.len(), rows);
+        let computed = compute(claim, rows, step, &views, outputs);
+        drop(views);
         let ended = alipes_clock::now();
         // With the request itself to the first step, to the others when those before had run.
         let came = |one: &BatchedRequest| match one.ran.last() {
@@ -285,6 +306,7 @@ impl Way<'_> {
         let execution = Execution { batch_size: rows, rows, requests, times };
         model.statistics.executed(&execution, waited, spent);
         model.pace.note(ended - began);
+        model.pace.note_batch(ended - began, sizes);
         step.makes.iter().zip(outputs.drain(..)).for_each(|(&tensor, output)| made[tensor] = Some(output));
         Ok(Ran { began, ended, times })
     }
@@ -294,30 +316,42 @@ impl Way<'_> {
     }
 }
 
-/// Has a step's model compute; none where what it is given does not fit it.
+/// The inputs of a step; none where what it is given does not fit its model.
+fn views<'a>(
+    model: &ModelVersion,
+    step: &Planned,
+    gathered: &[InputView<'a>],
+    made: &'a [Option<OutputTensor>],
+) -> Option<Views<'a>> {
+    let batches = model.spec.max_batch_size > 0;
+    let views: Views<'_> =
+        step.inputs.iter().filter_map(|&(index, source)| view(index, source, gathered, made)).collect();
+    views.iter().all(|view| fits(&model.spec.inputs[view.index], batches, view)).then_some(views)
+}
+
+/// The sizes of a step's execution; none where they do not tell how long it takes.
+fn sizes(claim: &Claim, rows: u32, step: &Planned, views: &[InputView<'_>]) -> Option<Sizes> {
+    let sizes = Sizes::of_views(claim.model.spec.max_batch_size > 0, rows, views, &step.wanted);
+    claim.instance.sizes_tell(sizes.bytes()).then_some(sizes)
+}
+
+/// Has a step's model compute.
 fn compute(
     claim: &Claim,
     rows: u32,
     step: &Planned,
-    gathered: &[InputView<'_>],
-    made: &[Option<OutputTensor>],
+    views: &[InputView<'_>],
     outputs: &mut Vec<OutputTensor>,
-) -> Option<Result<ExecutionTimes, EngineError>> {
+) -> Result<ExecutionTimes, EngineError> {
     let Claim { model, instance, .. } = claim;
-    let batches = model.spec.max_batch_size > 0;
-    let views: Views<'_> =
-        step.inputs.iter().filter_map(|&(index, source)| view(index, source, gathered, made)).collect();
-    if !views.iter().all(|view| fits(&model.spec.inputs[view.index], batches, view)) {
-        return None;
-    }
-    let computed = catch_unwind(AssertUnwindSafe(|| instance.compute(&views, &step.wanted, outputs)));
-    let rows = batches.then_some(rows as usize);
-    Some(match computed {
+    let computed = catch_unwind(AssertUnwindSafe(|| instance.compute(views, &step.wanted, outputs)));
+    let rows = (model.spec.max_batch_size > 0).then_some(rows as usize);
+    match computed {
         // Looked at as if it were split here, so that the model is named that gave too much or too little.
         Ok(Ok(times)) => Split::new(outputs, rows).map(|_| times),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(EngineError::internal(format!("model '{}' panicked, please report it", model.name))),
-    })
+    }
 }
 
 /// A step's input out of the batch.

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use alipes_request::completion;
 use alipes_runtime::executor::park::Parker;
 use alipes_runtime::executor::record::withdraw_cancelled;
-use alipes_runtime::executor::{self, Step};
+use alipes_runtime::executor::{self, Run, Step, pool};
 use alipes_runtime::model::pace::Pace;
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_scheduler::Next;
@@ -224,7 +224,7 @@ pub fn drive(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, turn: usize) -
     let (next, effect) = model.with_queue(|queue, now| queue.next(now, turn, &mut batch.requests));
     model.carry_out(effect);
     let step = match next {
-        Next::Take => go(ensemble, model, &mut batch),
+        Next::Take => go(ensemble, model, turn, &mut batch),
         Next::WaitUntil(until) => Step::Wait(until),
         Next::Idle => Step::Idle,
     };
@@ -233,21 +233,20 @@ pub fn drive(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, turn: usize) -
 }
 
 /// Takes a batch through all steps, now or soon, or each of its requests step by step.
-fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) -> Step {
+fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, turn: usize, batch: &mut Batch) -> Step {
     let claimed_at = alipes_clock::now();
     withdraw_cancelled(model, &mut batch.requests, claimed_at);
     if batch.requests.is_empty() {
         return Step::Again;
     }
-    let bytes = batch.requests.iter().map(|pending| pending.bytes()).sum();
-    if completion::is_network_thread() && !model.pace.runs_here(bytes) {
-        apart(ensemble, model, batch);
-        return Step::Again;
-    }
     match fuse(ensemble, model, batch, claimed_at) {
-        Outcome::Answered => {
-            model.pace.note_batch(alipes_clock::elapsed(claimed_at), bytes);
+        Outcome::Answered => ensemble.fusing.note_free(),
+        Outcome::Left => {
             ensemble.fusing.note_free();
+            put_back(model, batch);
+            // Still claimed, for the thread that goes on.
+            pool::drive(Run { model: Arc::clone(model), instance: turn });
+            return Step::Idle;
         }
         Outcome::Busy => match ensemble.fusing.retry_at(alipes_clock::now(), ensemble.steps.len()) {
             Some(until) => return wait(model, batch, until),
@@ -260,9 +259,13 @@ fn go(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch) ->
 
 /// Puts a batch back, for models that are free soon.
 fn wait(model: &Arc<ModelVersion>, batch: &mut Batch, until: Instant) -> Step {
+    put_back(model, batch);
+    if completion::is_network_thread() { Step::Again } else { Step::Wait(until) }
+}
+
+fn put_back(model: &Arc<ModelVersion>, batch: &mut Batch) {
     let effect = model.with_queue(|queue, now| queue.put_back(now, &mut batch.requests.drain(..)));
     model.carry_out(effect);
-    if completion::is_network_thread() { Step::Again } else { Step::Wait(until) }
 }
 
 /// Sends each request of a batch on its way step by step.
@@ -274,6 +277,8 @@ fn apart(ensemble: &Arc<Ensemble>, model: &Arc<ModelVersion>, batch: &mut Batch)
 enum Outcome {
     /// Each of its requests has its answer.
     Answered,
+    /// Some of its requests have theirs; the others are not for a thread of the network.
+    Left,
     /// Nothing: an instance is not free, or requests wait in front of it.
     Busy,
     /// Nothing: its requests have to go step by step.
@@ -292,7 +297,7 @@ fn fuse(ensemble: &Ensemble, model: &Arc<ModelVersion>, batch: &mut Batch, claim
     // First the instances, which whoever is answered may ask for next.
     drop(claims);
     executor::collect(|| batch.send());
-    Outcome::Answered
+    if batch.requests.is_empty() { Outcome::Answered } else { Outcome::Left }
 }
 
 #[cfg(test)]

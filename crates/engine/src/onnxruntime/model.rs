@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ort::session::Session;
 
 use super::check::{Declared, check_against};
+use super::graph;
 use super::library::{self, Library};
 use super::options::SessionOptions;
 use super::provider::Provider;
@@ -18,6 +19,8 @@ pub struct OnnxModel {
     library: &'static Library,
     path: PathBuf,
     options: SessionOptions,
+    /// Sizes tell how long it takes.
+    sizes_tell: bool,
 }
 
 impl OnnxModel {
@@ -36,7 +39,7 @@ impl OnnxModel {
                 _ => EngineError::internal(format!("failed to stat file {path}: {error}")),
             });
         }
-        Ok(OnnxModel { library, path: path.to_owned(), options })
+        Ok(OnnxModel { library, path: path.to_owned(), options, sizes_tell: graph::sizes_tell(path) })
     }
 
     /// Loads one instance for the processor. Takes as long as reading and optimizing the model does.
@@ -58,7 +61,7 @@ impl OnnxModel {
         let session = self.options.build(self.library, &self.path, providers)?;
         let signature = signature::read(&session)?;
         check_against(&signature, declared)?;
-        OnnxSession::new(session, &signature, declared)
+        OnnxSession::new(session, &signature, declared, self.sizes_tell)
     }
 
     /// The library's session for the processor, held against no declaration, with its signature.

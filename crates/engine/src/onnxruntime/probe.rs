@@ -29,7 +29,7 @@ impl OnnxProbe {
         let (inputs, outputs) = (declared(&signature.inputs), declared(&signature.outputs));
         // With a batch dimension no tensor is taken for a scalar, so that shapes are the model's own.
         let declared = Declared { model_name: "", max_batch_size: 1, inputs: &inputs, outputs: &outputs };
-        let session = OnnxSession::new(session, &signature, &declared)?;
+        let session = OnnxSession::new(session, &signature, &declared, false)?;
         Ok(OnnxProbe { session, signature })
     }
 

@@ -29,6 +29,7 @@ pub struct OnnxSession {
     memory: MemoryInfo<'static>,
     inputs: Vec<InputPort>,
     outputs: Vec<OutputPort>,
+    sizes_tell: bool,
 }
 
 #[derive(Debug)]
@@ -57,11 +58,13 @@ struct RawOutput {
 }
 
 impl OnnxSession {
-    /// A session whose inputs and outputs go by their positions in `declared`, which fits the signature.
+    /// A session whose inputs and outputs go by their positions in `declared`, which fits the signature; `sizes_tell`
+    /// where the sizes of its inputs tell how long it takes.
     pub(super) fn new(
         session: Session,
         signature: &Signature,
         declared: &Declared<'_>,
+        sizes_tell: bool,
     ) -> Result<OnnxSession, EngineError> {
         let scalar = |ports: &[Port], port: &DeclaredPort<'_>| {
             let model = ports.iter().find(|model| model.name == port.name);
@@ -80,6 +83,7 @@ impl OnnxSession {
             inputs: inputs.collect::<Result<_, EngineError>>()?,
             outputs: outputs.collect::<Result<_, EngineError>>()?,
             session,
+            sizes_tell,
         })
     }
 
@@ -138,6 +142,10 @@ impl OnnxSession {
 }
 
 impl Engine for OnnxSession {
+    fn sizes_tell(&self, _bytes: usize) -> bool {
+        self.sizes_tell
+    }
+
     fn run(
         &mut self,
         inputs: &[InputView<'_>],

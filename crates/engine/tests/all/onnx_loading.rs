@@ -3,10 +3,16 @@
 use std::path::Path;
 
 use crate::common::{golden, library, load, load_with, vector};
-use alipes_engine::onnxruntime::{OnnxModel, SessionOptions, describe};
+use alipes_engine::EngineError;
+use alipes_engine::onnxruntime::{OnnxModel, OnnxProbe, SessionOptions, Signature};
 use alipes_protocol::{Code, Datatype, shape};
 
 const FP32: Datatype = Datatype::Fp32;
+
+/// What the model at `path` takes and gives.
+fn describe(library: &Path, path: &Path) -> Result<Signature, EngineError> {
+    OnnxProbe::open(library, path).map(|probe| probe.signature().clone())
+}
 
 #[test]
 fn a_model_describes_its_inputs_and_outputs() {

@@ -184,6 +184,9 @@ pub trait LocalInstances {
 
 /// One loaded copy of a model in this process.
 pub trait Instance: Send + Sync {
+    /// Whether sizes tell how long inputs of so many bytes take. To be asked by whoever has claimed the instance.
+    fn sizes_tell(&self, bytes: usize) -> bool;
+
     /// Executes inputs that the caller has gathered; the caller splits the outputs and answers.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ pub mod layout;
 pub mod pace;
 pub mod policy;
 mod queueing;
+pub mod sizes;
 mod visit;
 pub mod waiting;
 pub mod warmup;

@@ -1,19 +1,22 @@
 //! How long a model's executions take, leaving out those that were held up.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use alipes_protocol::limits::EXECUTED_HERE_BYTES;
 use alipes_spec::ExecutionThreads;
+use arc_swap::ArcSwap;
+
+use super::sizes::Sizes;
 
 /// An execution up to this long may run on a network thread. A hand-over to another thread and back costs 10 to 40 µs
 /// on two cores, so at a few hundred microseconds nothing is gained any more, while the thread's other connections
 /// would begin to notice.
 const QUICK: Duration = Duration::from_micros(300);
 
-/// How many times as many bytes as an execution that was quick a network thread executes: five milliseconds, where the
-/// time grows as they do.
-const LARGER: usize = 16;
+/// Most executions that others are compared with: one that is larger in each direction takes the place of another, so
+/// one is enough where requests have one shape.
+const MOST_QUICK: usize = 8;
 
 /// One model takes most of the time where the others together take at most one part in so many of its own: what they
 /// could do for other requests meanwhile is no more than that.
@@ -38,8 +41,8 @@ pub struct Pace {
     // Nanoseconds; 0 before the first execution. Instances write them without a lock: a lost update costs nothing.
     estimate_ns: AtomicU64,
     usual_ns: AtomicU64,
-    // Bytes of the largest batch whose execution was quick, likewise.
-    quick_bytes: AtomicUsize,
+    // The largest executions that were quick, likewise; none covers another.
+    quick: ArcSwap<Vec<Sizes>>,
     threads: ExecutionThreads,
 }
 
@@ -58,11 +61,16 @@ impl Pace {
         }
     }
 
-    /// Takes note of the bytes of a batch, which took so long.
-    pub fn note_batch(&self, time: Duration, bytes: usize) {
-        if time <= QUICK && bytes > self.quick_bytes.load(Ordering::Relaxed) {
-            self.quick_bytes.store(bytes, Ordering::Relaxed);
+    /// Takes note of the sizes of a batch, which took so long; none where they do not tell that.
+    pub fn note_batch(&self, time: Duration, sizes: Option<Sizes>) {
+        let Some(sizes) = sizes.filter(|sizes| time <= QUICK && !self.was_quick(sizes)) else { return };
+        let before = self.quick.load();
+        let mut quick: Vec<Sizes> = before.iter().filter(|known| !sizes.cover(known)).cloned().collect();
+        if quick.len() == MOST_QUICK {
+            quick.remove(0);
         }
+        quick.push(sizes);
+        self.quick.store(Arc::new(quick));
     }
 
     /// What nine of ten executions stay below; none before the first.
@@ -104,11 +112,15 @@ impl Pace {
         }
     }
 
-    /// Whether a network thread may execute a batch of so many bytes, unless it is forced to execute all: what nine of
-    /// ten executions take says nothing of one that is far larger.
-    pub fn runs_here(&self, bytes: usize) -> bool {
-        let is_like_others = || bytes / LARGER <= self.quick_bytes.load(Ordering::Relaxed);
-        bytes <= EXECUTED_HERE_BYTES || is_like_others() || self.threads == ExecutionThreads::Network
+    /// Whether a network thread may execute a batch of these sizes, unless it is forced to execute all: what nine of ten
+    /// executions take says nothing of one that is larger in any direction. None where sizes do not tell.
+    pub fn runs_here(&self, sizes: Option<&Sizes>) -> bool {
+        self.threads == ExecutionThreads::Network || sizes.is_some_and(|sizes| self.was_quick(sizes))
+    }
+
+    /// Whether something was quick that is as large in every direction.
+    fn was_quick(&self, sizes: &Sizes) -> bool {
+        self.quick.load().iter().any(|quick| quick.cover(sizes))
     }
 
     /// Whether the model may run on a network thread; false before its first execution.
@@ -136,6 +148,9 @@ fn moved(before: u64, now: u64, steps: Steps) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use alipes_engine::InputView;
+    use alipes_protocol::Datatype;
+
     use super::*;
 
     const SHORT: Duration = Duration::from_micros(20);
@@ -157,23 +172,46 @@ mod tests {
         }
     }
 
+    fn sizes(rows: u32, row: i64) -> Sizes {
+        let (shape, data) = ([rows.into(), row], vec![0; rows as usize * row as usize]);
+        let view = InputView { index: 0, datatype: Datatype::Uint8, shape: &shape, data: &data };
+        Sizes::of_views(true, rows, &[view], &[0])
+    }
+
     #[test]
-    fn a_large_batch_is_not_for_a_network_thread_unless_all_are() {
+    fn what_was_not_seen_to_be_quick_is_not_for_a_network_thread_unless_all_is() {
         for (threads, runs) in [(ExecutionThreads::Network, true), (ExecutionThreads::Measured, false)] {
-            assert!(Pace::of(threads).runs_here(EXECUTED_HERE_BYTES));
-            assert_eq!(Pace::of(threads).runs_here(EXECUTED_HERE_BYTES + 1), runs);
+            assert_eq!(Pace::of(threads).runs_here(Some(&sizes(1, 1))), runs);
+            assert_eq!(Pace::of(threads).runs_here(None), runs);
         }
     }
 
     #[test]
-    fn a_batch_is_large_beside_those_that_were_quick() {
+    fn a_batch_is_compared_with_those_that_were_quick() {
         let pace = Pace::default();
-        pace.note_batch(LONG, EXECUTED_HERE_BYTES);
-        assert!(!pace.runs_here(2 * EXECUTED_HERE_BYTES));
-        pace.note_batch(SHORT, EXECUTED_HERE_BYTES / 2);
-        pace.note_batch(SHORT, 10);
-        let most = LARGER * EXECUTED_HERE_BYTES / 2;
-        assert!(pace.runs_here(most) && !pace.runs_here(most + LARGER));
+        let runs_here = |rows, row| pace.runs_here(Some(&sizes(rows, row)));
+        pace.note_batch(LONG, Some(sizes(8, 8)));
+        assert!(!runs_here(1, 1));
+        pace.note_batch(SHORT, Some(sizes(8, 2)));
+        pace.note_batch(SHORT, Some(sizes(1, 9)));
+        pace.note_batch(SHORT, None);
+        assert!(runs_here(8, 2) && runs_here(7, 1) && runs_here(1, 9));
+        assert!(!runs_here(2, 3) && !runs_here(1, 10) && !runs_here(9, 1));
+        assert!(!pace.runs_here(None));
+    }
+
+    #[test]
+    fn few_executions_are_remembered_and_none_that_another_covers() {
+        let (pace, kept) = (Pace::default(), |pace: &Pace| pace.quick.load().len());
+        for row in 1..100 {
+            pace.note_batch(SHORT, Some(sizes(3, row)));
+        }
+        pace.note_batch(SHORT, Some(sizes(2, 5)));
+        assert_eq!(kept(&pace), 1);
+        for row in 1..100 {
+            pace.note_batch(SHORT, Some(sizes(200 - row, 100 + i64::from(row))));
+        }
+        assert_eq!(kept(&pace), MOST_QUICK);
     }
 
     #[test]

@@ -14,10 +14,13 @@ use zune_jpeg::JpegDecoder;
 
 use super::bitmap::{Bitmap, READ_BEHIND};
 use super::container::{File, Format};
-use super::webp;
+use super::{png, webp};
 
 /// What a decoder may take beside the pixels: tables, and a colour profile.
 const BESIDE_BYTES: u64 = 4 << 20;
+
+/// Most scans of a JPEG file, each of which goes through the whole picture: encoders write about ten.
+const MAX_SCANS: usize = 100;
 
 /// Most bytes of a pixel in any format.
 const MAX_PIXEL_BYTES: u64 = 8;
@@ -33,7 +36,8 @@ pub fn decode(file: &File<'_>, max_pixels: u64, orient: bool) -> Result<Bitmap, 
         Format::Png => {
             let mut limits = Limits::default();
             limits.max_alloc = Some(max_pixels * MAX_PIXEL_BYTES + BESIDE_BYTES);
-            let decoder = PngDecoder::with_limits(Cursor::new(&*file.bytes), limits);
+            let bytes = png::pruned(&file.bytes);
+            let decoder = PngDecoder::with_limits(Cursor::new(&*bytes), limits);
             still(decoder.map_err(|error| damaged("PNG", &error))?, "PNG", max_pixels)?
         }
         Format::Webp => {
@@ -74,6 +78,7 @@ fn jpeg(bytes: &[u8], max_pixels: u64) -> Result<(Bitmap, Orientation), String> 
     // Strict, for a picture that is cut off would else be answered in grey. Sizes are checked below.
     let options = DecoderOptions::default()
         .set_strict_mode(true)
+        .jpeg_set_max_scans(MAX_SCANS)
         .set_max_width(usize::from(u16::MAX))
         .set_max_height(usize::from(u16::MAX));
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);

@@ -4,7 +4,8 @@ use std::io::Cursor;
 
 use alipes_testkit::fuzz::Fuzzer;
 use alipes_testkit::memory::{CountedAllocator, peak};
-use image::{DynamicImage, ImageFormat};
+use image::codecs::png::PngEncoder;
+use image::{DynamicImage, ImageEncoder, ImageFormat};
 
 use super::coefficients::Filter;
 use super::{container, decode, resize};
@@ -50,6 +51,17 @@ fn whatever_bytes_a_picture_has_it_is_read_or_refused_within_limits() {
         b"data:image/png;base64,iVBORw0KGgo=".to_vec(),
     ];
     Fuzzer::new("picture", seeds).words(["IHDR", "IDAT", "Exif", "VP8X", "ICCP"]).inputs(1_000).run(check);
+}
+
+#[test]
+fn a_profile_in_a_png_file_is_not_inflated() {
+    let (picture, mut file) = (DynamicImage::new_rgb8(3, 2), Vec::new());
+    let mut encoder = PngEncoder::new(&mut file);
+    encoder.set_icc_profile(vec![7; 64 << 20]).expect("profiles are written");
+    picture.write_with_encoder(encoder).expect("a picture is written");
+    let (decoded, held) = peak(|| decode::decode(&container::open(&file).expect("a file"), MAX_PIXELS, true));
+    assert_eq!(decoded.expect("a picture").data, picture.into_bytes());
+    assert!(held <= 2 * file.len() + (1 << 20), "{held} bytes for a file of {}", file.len());
 }
 
 fn check(input: &[u8]) {

@@ -3,6 +3,7 @@
 //! - `container`: which format bytes are in, also behind base64.
 //! - `decode`: from a file to 8-bit pixels, within limits.
 //! - `jpeg`: the usual JPEG files, read quicker.
+//! - `png`: what of a PNG file is read.
 //! - `webp`: sizes that a WebP file does not tell in its head.
 //! - `geometry`: the sizes on the way, and the crop.
 //! - `resize`, `across`, `down`, `coefficients`, `halves`: Pillow's arithmetic.
@@ -21,6 +22,7 @@ mod geometry;
 mod halves;
 #[cfg(target_arch = "x86_64")]
 mod jpeg;
+mod png;
 mod resize;
 mod webp;
 mod write;
@@ -35,6 +37,7 @@ use bytes::Bytes;
 
 use super::numbers::input;
 use bitmap::Bitmap;
+use decode::check_size;
 use geometry::Geometry;
 use write::Writer;
 
@@ -53,7 +56,8 @@ impl Recipe {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` where the model has other tensors, or batches pictures of different sizes.
+    /// `InvalidArgument` where the model has other tensors, batches pictures of different sizes, or makes pictures that
+    /// are larger than the limits.
     pub fn new(model: &ModelSpec, spec: &PictureSpec) -> Result<Recipe, EngineError> {
         let (batches, geometry) = (model.max_batch_size > 0, Geometry::new(spec));
         let ([input], [_]) = (&model.inputs[..], &model.outputs[..]) else {
@@ -62,6 +66,10 @@ impl Recipe {
         if batches && geometry.fixed().is_none() {
             let text = format!("'{}' batches pictures, which therefore need one size: resize or crop them", model.name);
             return Err(EngineError::invalid(text));
+        }
+        if let Some((width, height)) = geometry.fixed() {
+            let checked = check_size(width as u64, height as u64, spec.max_pixels, "its pictures would have");
+            checked.map_err(|reason| EngineError::invalid(format!("'{}': {reason}", model.name)))?;
         }
         let writer = Writer::new(spec)?;
         let (orient, max_pixels) = (spec.orient, spec.max_pixels);
@@ -149,7 +157,52 @@ impl Engine for Pictures {
         Ok(())
     }
 
+    /// A file of some bytes may hold millions of pixels, and a scan that goes through them a hundred times.
+    fn sizes_tell(&self, _bytes: usize) -> bool {
+        false
+    }
+
     fn refused(&mut self) -> Vec<RefusedRow> {
         std::mem::take(&mut self.refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn recipe(side: u32, max_pixels: u64) -> Result<Recipe, EngineError> {
+        let port = |name: &str, datatype: &str, dims: &[i64]| json!({"name": name, "datatype": datatype, "dims": dims});
+        let step = json!({
+            "kind": "picture", "resize": {"kind": "exact", "width": side, "height": 2}, "filter": "bilinear",
+            "crop": null, "channels": "rgb", "layout": "nhwc", "numbers": null, "orient": true,
+            "max_pixels": max_pixels,
+        });
+        let model = json!({
+            "schema": 1, "name": "p", "version": 1, "platform": "p", "max_batch_size": 8,
+            "inputs": [port("X", "BYTES", &[1])], "outputs": [port("Y", "UINT8", &[-1, -1, 3])],
+            "scheduling": {"kind": "direct"}, "instances": ["i"], "engine": {"kind": "native", "step": step},
+            "config_json": "", "config_proto": "", "metric_tags": {},
+        });
+        let model: ModelSpec = serde_json::from_value(model).expect("a specification");
+        let alipes_spec::EngineSpec::Native(engine) = &model.engine else { panic!("another engine") };
+        let alipes_spec::NativeStep::Picture(spec) = &engine.step else { panic!("another step") };
+        Recipe::new(&model, spec)
+    }
+
+    #[test]
+    fn a_model_that_makes_pictures_beyond_the_limits_is_refused() {
+        assert!(recipe(5, 10).is_ok());
+        let refused = |side, most| recipe(side, most).err().expect("refused").message;
+        assert!(refused(6, 10).starts_with("'p': its pictures would have 6 x 2 pixels, more than the limit of 10"));
+        assert!(refused(70_000, 1 << 40).contains("more than the limit of 65535 on a side"));
+        assert!(refused(0, 10).contains("expected at least one"));
+    }
+
+    #[test]
+    fn no_network_thread_takes_a_picture() {
+        assert!(!Pictures::new(Arc::new(recipe(2, 10).expect("a recipe"))).sizes_tell(1));
     }
 }

@@ -7,11 +7,13 @@ use alipes_protocol::Datatype;
 use alipes_spec::{DetokenizerSpec, ModelSpec};
 
 use super::error::TextError;
+use super::growth::Growth;
 use super::{effort, file};
 
 /// A tokenizer that makes text of tokens.
 pub struct Detokenizer {
     tokenizer: tokenizers::Tokenizer,
+    growth: Growth,
     size: usize,
     skip_special: bool,
 }
@@ -35,25 +37,29 @@ impl Detokenizer {
     ///
     /// The file cannot be used.
     pub(super) fn of(spec: &DetokenizerSpec) -> Result<Detokenizer, TextError> {
-        let tokenizer = file::open(Path::new(&spec.file))?;
+        let (tokenizer, growth) = file::open(Path::new(&spec.file))?;
         let size = tokenizer.get_vocab_size(true);
-        Ok(Detokenizer { tokenizer, size, skip_special: !spec.special_tokens })
+        Ok(Detokenizer { tokenizer, growth, size, skip_special: !spec.special_tokens })
     }
 
     /// The text of one row of tokens.
     ///
     /// # Errors
     ///
-    /// A number is no token of the vocabulary.
+    /// A number is no token of the vocabulary, or the text would be too long.
     pub fn text(&self, row: impl Iterator<Item = i64>) -> Result<String, TextError> {
-        let ids: Vec<u32> = row.enumerate().map(|(at, id)| self.token(at, id)).collect::<Result<_, _>>()?;
+        let mut bytes = 0;
+        let mut token = |(at, id)| self.token(at, id).inspect(|(_, token)| bytes += token).map(|(number, _)| number);
+        let ids: Vec<u32> = row.enumerate().map(&mut token).collect::<Result<_, _>>()?;
+        self.growth.check_decoded(bytes)?;
         let text = effort::bounded(|| self.tokenizer.decode(&ids, self.skip_special)).ok_or(TextError::Explodes)?;
         text.map_err(|error| TextError::Refused(error.to_string()))
     }
 
-    fn token(&self, at: usize, id: i64) -> Result<u32, TextError> {
+    /// A token, and its bytes.
+    fn token(&self, at: usize, id: i64) -> Result<(u32, usize), TextError> {
         let unknown = TextError::UnknownToken { id, at, size: self.size };
         let number = u32::try_from(id).map_err(|_| unknown.clone())?;
-        if self.tokenizer.id_to_token(number).is_none() { Err(unknown) } else { Ok(number) }
+        self.tokenizer.id_to_token(number).map(|token| (number, token.len())).ok_or(unknown)
     }
 }

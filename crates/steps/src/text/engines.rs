@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::detokenizer::Detokenizer;
 use super::error::TextError;
+use super::locality::MAX_EVEN_BYTES;
 use super::tokenizer::Tokenizer;
 use super::words::Words;
 use crate::numbers::{input, last_axis};
@@ -57,6 +58,12 @@ impl Engine for Texts {
             outputs.push(OutputTensor { index, datatype, shape: shape.clone(), data: integers(numbers, datatype) });
         }
         Ok(())
+    }
+
+    /// Few short texts of words take no longer than others; what patterns and long words take, their length does not
+    /// tell.
+    fn sizes_tell(&self, bytes: usize) -> bool {
+        bytes <= MAX_EVEN_BYTES && self.tokenizer.is_even()
     }
 
     fn refused(&mut self) -> Vec<RefusedRow> {
@@ -108,6 +115,11 @@ impl Engine for Tokens {
         };
         outputs.extend(wanted.iter().map(output));
         Ok(())
+    }
+
+    /// A token may stand for any text, and patterns are searched in it.
+    fn sizes_tell(&self, _bytes: usize) -> bool {
+        false
     }
 
     fn refused(&mut self) -> Vec<RefusedRow> {

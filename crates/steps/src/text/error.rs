@@ -8,6 +8,29 @@ pub const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Most tokens of a text where nothing truncates it: more than models take.
 pub const MAX_TOKENS: usize = 1 << 16;
 
+/// Most added tokens, and their bytes: all of them are searched in each text. Codes of pictures and sounds are some ten
+/// thousand.
+pub const MAX_ADDED_TOKENS: usize = 1 << 18;
+pub const MAX_ADDED_BYTES: usize = 16 << 20;
+
+/// Most special tokens that stand around a text: usually two, in prompts some dozens.
+pub const MAX_SPECIAL_TOKENS: usize = 1 << 12;
+
+/// How often a text may stand in the place of one.
+pub const MAX_REPEATED: usize = 4;
+
+/// Most normalizers, or other parts of a kind, that work one after the other: usually up to ten.
+pub const MAX_PARTS: usize = 64;
+
+/// Most bytes that a part of the file puts in the place of a letter: the longest in use are 33, in tables of Unicode.
+pub const MAX_REPLACEMENT_BYTES: usize = 64;
+
+/// Most bytes that a text may become while it is worked on, each with sixteen bytes that say where it was.
+pub const MAX_WORKED_BYTES: usize = 32 << 20;
+
+/// Longest word that WordPiece may take apart, which takes time as its square: usually 100.
+pub const MAX_WORD_CHARACTERS: usize = 1000;
+
 /// A file that cannot be used, or a row that fails alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
@@ -37,6 +60,20 @@ pub enum TextError {
     #[error("it has {tokens} tokens, the most is {limit}; set the parameter 'max_length' to have it truncated")]
     TooManyTokens {
         /// Its tokens.
+        tokens: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The text becomes too long while it is worked on.
+    #[error("what the tokenizer replaces makes it longer than {limit} bytes")]
+    Grows {
+        /// The limit.
+        limit: usize,
+    },
+    /// Rows would be too long, whatever their texts.
+    #[error("rows would be filled up to {tokens} tokens, the most is {limit}")]
+    TooWide {
+        /// Their tokens.
         tokens: usize,
         /// The limit.
         limit: usize,

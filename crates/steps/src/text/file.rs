@@ -6,16 +6,18 @@ use std::path::Path;
 
 use tokenizers::Tokenizer;
 
-use super::effort;
 use super::error::{MAX_FILE_BYTES, TextError};
+use super::growth::Growth;
+use super::{bounds, effort};
 
-/// Reads a tokenizer.
+/// Reads a tokenizer, and how much longer it may make a text.
 ///
 /// # Errors
 ///
-/// [`TextError::File`]: there is no such file, it is too large, or it is no tokenizer.
+/// [`TextError::File`]: there is no such file, it is too large, it is no tokenizer, or it asks for more than limits
+/// allow.
 #[allow(clippy::disallowed_methods, reason = "a load reads it, on a thread of its own")]
-pub fn open(path: &Path) -> Result<Tokenizer, TextError> {
+pub fn open(path: &Path) -> Result<(Tokenizer, Growth), TextError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let wrong = |cause: String| TextError::File { file: name.to_string(), cause };
     let file = fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
@@ -24,9 +26,13 @@ pub fn open(path: &Path) -> Result<Tokenizer, TextError> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(wrong(format!("it has more than {MAX_FILE_BYTES} bytes, which no tokenizer needs")));
     }
+    bounds::check_file(&bytes).map_err(wrong)?;
     let read = effort::bounded(|| Tokenizer::from_bytes(&bytes))
         .ok_or_else(|| wrong("one of its patterns takes too many steps".to_owned()))?;
-    read.map_err(|error| {
+    let tokenizer = read.map_err(|error| {
         wrong(format!("it is no tokenizer that this release reads ({error}); save it again with `tokenizer.save`"))
-    })
+    })?;
+    bounds::check(&tokenizer).map_err(wrong)?;
+    let growth = Growth::of(&tokenizer).map_err(wrong)?;
+    Ok((tokenizer, growth))
 }

@@ -13,6 +13,27 @@ pub fn is_local(tokenizer: &Tokenizer) -> bool {
         && looks_at_a_word(tokenizer.get_model())
 }
 
+/// Most bytes of texts that take about as long as others of their length, where the tokenizer is even: a word of
+/// [`EVEN_WORD_CHARACTERS`] takes up to half a millisecond, so twenty of them take ten.
+pub const MAX_EVEN_BYTES: usize = 2 << 10;
+
+/// Longest word that an even tokenizer takes apart: each of its ends is looked up for each of its beginnings. The usual
+/// bound.
+const EVEN_WORD_CHARACTERS: usize = 100;
+
+/// Whether no text takes much longer than others of its length: its words are tokenized independently of each other,
+/// are not made longer, and are taken apart only where they are short. No pattern of the file is searched.
+pub fn is_even(tokenizer: &Tokenizer) -> bool {
+    let keeps_length = |normalizer: &NormalizerWrapper| {
+        matches!(normalizer, NormalizerWrapper::BertNormalizer(_) | NormalizerWrapper::Lowercase(_))
+    };
+    let takes_short_words_apart = match tokenizer.get_model() {
+        ModelWrapper::WordPiece(model) => model.max_input_chars_per_word <= EVEN_WORD_CHARACTERS,
+        model => looks_at_a_word(model),
+    };
+    is_local(tokenizer) && tokenizer.get_normalizer().is_none_or(keeps_length) && takes_short_words_apart
+}
+
 /// Whether an added token is found within a word or not at all: it has no blank itself, and what is searched in the
 /// normalized text is of ASCII, which normalizers give no blanks.
 fn stays_within_a_word(token: &AddedToken) -> bool {

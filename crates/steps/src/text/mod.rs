@@ -4,6 +4,7 @@
 //! same tokens.
 //!
 //! - `file`: reading it, within limits.
+//! - `bounds`, `growth`: what it may ask for; how much longer it may make a text.
 //! - `effort`: what its regular expressions may cost.
 //! - `tokenizer`, `padding`: a text's tokens; rows of one length.
 //! - `words`, `frame`, `locality`: texts put together from words whose tokens are known.
@@ -11,12 +12,14 @@
 //! - `engines`: both as engines.
 //! - `error`: what is refused, and the limits.
 
+mod bounds;
 mod detokenizer;
 mod effort;
 mod engines;
 mod error;
 mod file;
 mod frame;
+mod growth;
 mod locality;
 mod padding;
 #[cfg(test)]

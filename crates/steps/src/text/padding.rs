@@ -38,6 +38,11 @@ impl Padding {
         }
     }
 
+    /// The least length of all rows.
+    pub fn least(&self) -> usize {
+        self.fixed.unwrap_or(1).max(self.multiple)
+    }
+
     /// The length of all rows.
     pub fn width(&self, lengths: impl Iterator<Item = usize>) -> usize {
         let longest = lengths.max().unwrap_or(0);

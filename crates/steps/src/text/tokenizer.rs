@@ -11,6 +11,8 @@ use tokenizers::{EncodeInput, Encoding, TruncationParams};
 
 use super::error::{MAX_TOKENS, TextError};
 use super::frame::Frame;
+use super::growth::Growth;
+use super::locality::is_even;
 use super::padding::Padding;
 use super::words::{Assembly, Words};
 use super::{effort, file};
@@ -24,6 +26,9 @@ pub struct Tokenizer {
     outputs: Vec<(TokenOutput, Datatype)>,
     /// None where texts cannot be put together from words.
     assembly: Option<Assembly>,
+    /// No text takes much longer than others of its length.
+    is_even: bool,
+    growth: Growth,
 }
 
 /// The tokens of several texts, row after row; each row has `width` of them.
@@ -63,11 +68,17 @@ impl Tokenizer {
     ///
     /// The file cannot be used, or contradicts the settings.
     pub(super) fn of(spec: &TokenizerSpec, outputs: Vec<(TokenOutput, Datatype)>) -> Result<Tokenizer, TextError> {
-        let mut tokenizer = file::open(Path::new(&spec.file))?;
+        let (mut tokenizer, growth) = file::open(Path::new(&spec.file))?;
         let fixed = if spec.pad_to_max_length { spec.max_length } else { None };
         let padding = Padding::of(&tokenizer, fixed, spec.pad_to_multiple_of);
-        if let Some(max_length) = spec.max_length {
-            let own = tokenizer.get_truncation().cloned().unwrap_or_default();
+        let tokens = padding.least();
+        if tokens > MAX_TOKENS {
+            return Err(TextError::TooWide { tokens, limit: MAX_TOKENS });
+        }
+        let own = tokenizer.get_truncation().cloned();
+        if let Some(max_length) = spec.max_length.or(own.as_ref().map(|own| own.max_length)) {
+            let own = own.unwrap_or_default();
+            // Only the first piece is given: with a stride, each letter of a text may begin another.
             let wanted = TruncationParams { max_length, stride: 0, ..own };
             let refused = |error: tokenizers::Error| TextError::Refused(error.to_string());
             tokenizer.with_truncation(Some(wanted)).map_err(refused)?;
@@ -75,12 +86,18 @@ impl Tokenizer {
         tokenizer.with_padding(None);
         let (special_tokens, max_text_bytes) = (spec.special_tokens, spec.max_text_bytes);
         let assembly = Assembly::of(&tokenizer, special_tokens);
-        Ok(Tokenizer { tokenizer, padding, special_tokens, max_text_bytes, outputs, assembly })
+        let is_even = is_even(&tokenizer);
+        Ok(Tokenizer { tokenizer, padding, special_tokens, max_text_bytes, outputs, assembly, is_even, growth })
     }
 
     /// What each output of the model holds, and in which type.
     pub fn outputs(&self) -> &[(TokenOutput, Datatype)] {
         &self.outputs
+    }
+
+    /// Whether no text takes much longer than others of its length.
+    pub fn is_even(&self) -> bool {
+        self.is_even
     }
 
     /// The tokens of each text, or of each pair of texts, with the help of words that were seen before.
@@ -127,9 +144,14 @@ impl Tokenizer {
     }
 
     fn encode(&self, text: &str, pair: Option<&[u8]>) -> Result<Row, TextError> {
+        self.growth.check(text)?;
         let input = match pair {
             None => EncodeInput::Single(text.into()),
-            Some(pair) => EncodeInput::Dual(text.into(), self.checked(pair)?.into()),
+            Some(pair) => {
+                let pair = self.checked(pair)?;
+                self.growth.check(pair)?;
+                EncodeInput::Dual(text.into(), pair.into())
+            }
         };
         // The fast way keeps no types of tokens, which pairs have.
         let encode = || match pair {
