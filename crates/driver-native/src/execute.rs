@@ -49,7 +49,8 @@ impl InstanceState {
 
     /// The sizes of the batch; none where they do not tell how long it takes.
     pub fn sizes(&self, model: &ModelVersion) -> Option<Sizes> {
-        let sizes = Sizes::of_requests(model.spec.max_batch_size > 0, &self.batch)?;
+        let sizes =
+            Sizes::of_requests(model.spec.max_batch_size > 0, self.batch.iter().map(|pending| &pending.checked))?;
         self.sizes_tell(sizes.bytes()).then_some(sizes)
     }
 

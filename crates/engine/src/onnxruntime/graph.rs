@@ -81,16 +81,16 @@ struct Graph {
 pub fn sizes_tell(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let Ok(length) = file.metadata().map(|metadata| metadata.len()) else { return false };
-    read(BufReader::new(file), length).is_some_and(|graph| graph.is_told_by_sizes())
+    read(BufReader::new(file), length).is_some_and(|graph| graph.follows_sizes())
 }
 
 impl Graph {
-    fn is_told_by_sizes(&self) -> bool {
+    fn follows_sizes(&self) -> bool {
         // What depends on sizes alone is no more than they tell. A node stands behind those that it needs.
         let mut by_sizes: HashSet<&str> = self.constants.iter().map(String::as_str).collect();
         for node in &self.nodes {
             let known = |name: &str| name.is_empty() || by_sizes.contains(name);
-            if !node.is_told_by_sizes(known) {
+            if !node.follows_sizes(known) {
                 return false;
             }
             let is_constant = match &*node.operator {
@@ -106,14 +106,14 @@ impl Graph {
 }
 
 impl Node {
-    fn is_told_by_sizes(&self, known: impl Fn(&str) -> bool) -> bool {
+    fn follows_sizes(&self, known: impl Fn(&str) -> bool) -> bool {
         let is_usual = matches!(&*self.domain, "" | "ai.onnx" | "ai.onnx.ml");
-        let told = match BY_VALUE.iter().find(|(operator, _)| *operator == self.operator) {
+        let by_places = match BY_VALUE.iter().find(|(operator, _)| *operator == self.operator) {
             None => true,
             Some((_, [])) => false,
             Some((_, places)) => places.iter().filter_map(|&place| self.inputs.get(place)).all(|name| known(name)),
         };
-        is_usual && told && !self.has_graph
+        is_usual && by_places && !self.has_graph
     }
 }
 
@@ -303,14 +303,14 @@ mod tests {
         [vec![0x08, 8], field(7, [nodes.concat(), field(2, "graph"), constant].concat()), field(8, "opset")].concat()
     }
 
-    fn told(bytes: &[u8]) -> Option<bool> {
-        read(Cursor::new(bytes), bytes.len() as u64).map(|graph| graph.is_told_by_sizes())
+    fn follows(bytes: &[u8]) -> Option<bool> {
+        read(Cursor::new(bytes), bytes.len() as u64).map(|graph| graph.follows_sizes())
     }
 
     #[test]
     fn sizes_tell_what_most_operators_take() {
         let nodes = [node("MatMul", &["x", "c"], "a", &[]), node("Relu", &["a"], "y", &field(5, field(1, "alpha")))];
-        assert_eq!(told(&model(&nodes)), Some(true));
+        assert_eq!(follows(&model(&nodes)), Some(true));
     }
 
     #[test]
@@ -318,36 +318,36 @@ mod tests {
         let expand = |size: &str| node("Expand", &["x", size], "y", &[]);
         let shape = node("Shape", &["x"], "s", &[]);
         let product = node("Mul", &["s", "c"], "p", &[]);
-        assert_eq!(told(&model(&[expand("c")])), Some(true));
-        assert_eq!(told(&model(&[shape.clone(), product, expand("p")])), Some(true));
-        assert_eq!(told(&model(&[expand("x")])), Some(false));
-        assert_eq!(told(&model(&[shape, node("Mul", &["s", "x"], "p", &[]), expand("p")])), Some(false));
-        assert_eq!(told(&model(&[node("RandomNormal", &[], "r", &[]), expand("r")])), Some(false));
+        assert_eq!(follows(&model(&[expand("c")])), Some(true));
+        assert_eq!(follows(&model(&[shape.clone(), product, expand("p")])), Some(true));
+        assert_eq!(follows(&model(&[expand("x")])), Some(false));
+        assert_eq!(follows(&model(&[shape, node("Mul", &["s", "x"], "p", &[]), expand("p")])), Some(false));
+        assert_eq!(follows(&model(&[node("RandomNormal", &[], "r", &[]), expand("r")])), Some(false));
         // An input that is left out has no name.
-        assert_eq!(told(&model(&[node("Resize", &["x", "", "c"], "y", &[])])), Some(true));
+        assert_eq!(follows(&model(&[node("Resize", &["x", "", "c"], "y", &[])])), Some(true));
     }
 
     #[test]
-    fn loops_functions_and_operators_of_others_are_not_told() {
-        let with = |beside: &[u8]| told(&model(&[node("Relu", &["x"], "y", beside)]));
+    fn no_loop_function_or_operator_of_others_follows_sizes() {
+        let with = |beside: &[u8]| follows(&model(&[node("Relu", &["x"], "y", beside)]));
         for graphs in [6, 11] {
             assert_eq!(with(&field(5, [field(1, "body"), field(graphs, "graph")].concat())), Some(false));
         }
         assert_eq!(with(&field(7, "ai.onnx.ml")), Some(true));
         assert_eq!(with(&field(7, "com.someone")), Some(false));
-        assert_eq!(told(&model(&[node("NonZero", &["c"], "y", &[])])), Some(false));
+        assert_eq!(follows(&model(&[node("NonZero", &["c"], "y", &[])])), Some(false));
         let functions = [model(&[node("Relu", &["x"], "y", &[])]), field(25, "function")].concat();
-        assert_eq!(told(&functions), Some(false));
+        assert_eq!(follows(&functions), Some(false));
     }
 
     #[test]
-    fn what_is_cut_off_or_no_model_is_not_told() {
+    fn what_is_cut_off_or_no_model_does_not_follow_sizes() {
         let whole = model(&[node("Relu", &["x"], "y", &[])]);
         for length in (0..whole.len() - 8).step_by(if whole.len() > 1000 { 997 } else { 1 }) {
-            assert_ne!(told(&whole[..length]), Some(true), "{length}");
+            assert_ne!(follows(&whole[..length]), Some(true), "{length}");
         }
-        assert_eq!(told(b"ORTM and more"), None);
-        assert_eq!(told(&[0xFF; 40]), None);
+        assert_eq!(follows(b"ORTM and more"), None);
+        assert_eq!(follows(&[0xFF; 40]), None);
         assert!(!sizes_tell(Path::new("/no/such/file")));
     }
 }

@@ -112,8 +112,8 @@ impl Pace {
         }
     }
 
-    /// Whether a network thread may execute a batch of these sizes, unless it is forced to execute all: what nine of ten
-    /// executions take says nothing of one that is larger in any direction. None where sizes do not tell.
+    /// Whether a network thread may execute a batch of these sizes, unless it is forced to execute all: what nine of
+    /// ten executions take says nothing of one that is larger in any direction. None where sizes do not tell.
     pub fn runs_here(&self, sizes: Option<&Sizes>) -> bool {
         self.threads == ExecutionThreads::Network || sizes.is_some_and(|sizes| self.was_quick(sizes))
     }

@@ -5,9 +5,8 @@
 
 use alipes_engine::InputView;
 use alipes_protocol::Shape;
+use alipes_request::check::Checked;
 use smallvec::SmallVec;
-
-use super::Pending;
 
 /// The sizes of one execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +29,8 @@ struct InputSizes {
 
 impl Sizes {
     /// Those of requests that are executed together; none where they bring different inputs.
-    pub fn of_requests(batches: bool, requests: &[Pending]) -> Option<Sizes> {
-        let each = requests.iter().map(|request| {
-            let checked = &request.checked;
+    pub fn of_requests<'a>(batches: bool, requests: impl Iterator<Item = &'a Checked>) -> Option<Sizes> {
+        let each = requests.map(|checked| {
             let inputs = checked.inputs.iter();
             let inputs = inputs.map(|input| InputSizes::of(batches, input.index, &input.shape, input.data.len()));
             Sizes { rows: checked.rows.into(), outputs: bits(&checked.outputs), inputs: inputs.collect() }

@@ -215,8 +215,8 @@ fn requests_of_one_turn_of_a_network_thread_form_one_batch() {
     assert_eq!(engine.batches.lock().unwrap()[..], [1, 8]);
 }
 
-/// Executes rows of these lengths one after the other, sent from a network thread to a model that is quick whatever they
-/// take; gives for each whether the thread itself executed it.
+/// Executes rows of these lengths one after the other, sent from a network thread to a model that is quick whatever
+/// they take; gives for each whether the thread itself executed it.
 fn executed_here(lengths: &[usize], unpredictable: bool) -> Vec<bool> {
     let engine = Echo { unpredictable, ..Echo::default() };
     let mut spec = spec(8, DYNAMIC, 1);

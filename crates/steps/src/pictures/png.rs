@@ -15,11 +15,11 @@ const READ: [&[u8; 4]; 2] = [b"tRNS", b"eXIf"];
 /// The file with the chunks alone that are read; what is no chunk, or cut off, is left to the decoder.
 pub fn pruned(file: &[u8]) -> Cow<'_, [u8]> {
     let Some((signature, mut rest)) = file.split_at_checked(SIGNATURE_BYTES) else { return Cow::Borrowed(file) };
-    let mut kept = signature.to_vec();
+    let mut found = signature.to_vec();
     let mut is_whole = true;
     while let Some((chunk, behind)) = first_chunk(rest) {
         if is_read(&chunk[4..8]) {
-            kept.extend_from_slice(chunk);
+            found.extend_from_slice(chunk);
         } else {
             is_whole = false;
         }
@@ -31,8 +31,8 @@ pub fn pruned(file: &[u8]) -> Cow<'_, [u8]> {
     if is_whole {
         return Cow::Borrowed(file);
     }
-    kept.extend_from_slice(rest);
-    Cow::Owned(kept)
+    found.extend_from_slice(rest);
+    Cow::Owned(found)
 }
 
 fn first_chunk(bytes: &[u8]) -> Option<(&[u8], &[u8])> {

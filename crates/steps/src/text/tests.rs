@@ -273,7 +273,7 @@ fn tokens_whose_text_replacements_make_too_long_are_refused() {
 }
 
 #[test]
-fn pieces_of_a_text_that_are_not_given_are_not_made() {
+fn pieces_of_a_text_that_nobody_gets_are_not_made() {
     let scratch = Scratch::new("pieces");
     let spec = changed("wordpiece", &scratch, |file| {
         file["truncation"] =

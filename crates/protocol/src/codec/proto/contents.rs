@@ -14,8 +14,8 @@ use crate::{Datatype, InferError, TritonRelease};
 ///
 /// # Errors
 /// A list that does not fit the datatype, or a second list beside the first; in later releases than the recorded one an
-/// integer beyond the datatype's range. `datatype` is `None` for a name that is no datatype: then every list is the wrong
-/// one.
+/// integer beyond the datatype's range. `datatype` is `None` for a name that is no datatype: then every list is the
+/// wrong one.
 pub(super) fn bytes_of(
     contents: &InferTensorContents,
     datatype: Option<Datatype>,
