@@ -14,7 +14,7 @@ use zune_jpeg::JpegDecoder;
 
 use super::bitmap::{Bitmap, READ_BEHIND};
 use super::container::{File, Format};
-use super::{png, webp};
+use super::{orientation, png, segments, webp};
 
 /// What a decoder may take beside the pixels: tables, and a colour profile.
 const BESIDE_BYTES: u64 = 4 << 20;
@@ -31,8 +31,11 @@ const MAX_PIXEL_BYTES: u64 = 8;
 ///
 /// It is damaged, cut off, of a kind that is not offered, or larger than limits allow; the text says which.
 pub fn decode(file: &File<'_>, max_pixels: u64, orient: bool) -> Result<Bitmap, String> {
-    let (bitmap, orientation) = match file.format {
-        Format::Jpeg => jpeg(&file.bytes, max_pixels)?,
+    let bitmap = match file.format {
+        Format::Jpeg => jpeg(&file.bytes, max_pixels).or_else(|error| {
+            // Some files have what libjpeg passes over, and the decoder does not.
+            segments::plain(&file.bytes).and_then(|plain| jpeg(&plain, max_pixels).ok()).ok_or(error)
+        })?,
         Format::Png => {
             let mut limits = Limits::default();
             limits.max_alloc = Some(max_pixels * MAX_PIXEL_BYTES + BESIDE_BYTES);
@@ -48,7 +51,7 @@ pub fn decode(file: &File<'_>, max_pixels: u64, orient: bool) -> Result<Bitmap, 
             still(decoder, "WebP", max_pixels)?
         }
     };
-    match orientation {
+    match orientation::of(file) {
         Orientation::NoTransforms => Ok(bitmap),
         orientation if orient => turned(bitmap, orientation),
         _ => Ok(bitmap),
@@ -73,7 +76,7 @@ pub fn check_size(width: u64, height: u64, max_pixels: u64, what: &str) -> Resul
     Ok(())
 }
 
-fn jpeg(bytes: &[u8], max_pixels: u64) -> Result<(Bitmap, Orientation), String> {
+fn jpeg(bytes: &[u8], max_pixels: u64) -> Result<Bitmap, String> {
     let refuse = |error: &dyn std::fmt::Display| damaged("JPEG", error);
     // Strict, for a picture that is cut off would else be answered in grey. Sizes are checked below.
     let options = DecoderOptions::default()
@@ -90,15 +93,13 @@ fn jpeg(bytes: &[u8], max_pixels: u64) -> Result<(Bitmap, Orientation), String> 
         _ => (ColorSpace::RGB, 3),
     };
     let (width, height) = (usize::from(info.width), usize::from(info.height));
-    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
-    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
     if let Some(data) = usual(bytes, width, height) {
-        return Ok((Bitmap { width, height, channels: 3, data }, orientation));
+        return Ok(Bitmap { width, height, channels: 3, data });
     }
     decoder.set_options(options.jpeg_set_out_colorspace(colours));
     let mut data = pixels(width * height * channels);
     decoder.decode_into(&mut data).map_err(|error| refuse(&error))?;
-    Ok((Bitmap { width, height, channels, data }, orientation))
+    Ok(Bitmap { width, height, channels, data })
 }
 
 /// The pixels of a JPEG file of the usual kind; none of any other, and where the processor lacks what that takes.
@@ -110,24 +111,16 @@ fn usual(bytes: &[u8], width: usize, height: usize) -> Option<Vec<u8>> {
 }
 
 /// What a decoder of the crate `image` reads.
-fn still(mut decoder: impl ImageDecoder, format: &str, max_pixels: u64) -> Result<(Bitmap, Orientation), String> {
+fn still(decoder: impl ImageDecoder, format: &str, max_pixels: u64) -> Result<Bitmap, String> {
     let (width, height) = decoder.dimensions();
     check_size(width.into(), height.into(), max_pixels, &format!("a {format} picture of"))?;
     let refuse = |error: &dyn std::fmt::Display| damaged(format, error);
-    let orientation = orientation(&mut decoder);
     let colours = decoder.color_type();
     // Fits: a limit holds the pixels.
     let mut data = pixels(decoder.total_bytes() as usize);
     decoder.read_image(&mut data).map_err(|error| refuse(&error))?;
     let (channels, data) = plain(colours, data).ok_or_else(|| refuse(&format!("its colours are {colours:?}")))?;
-    Ok((Bitmap { width: width as usize, height: height as usize, channels, data }, orientation))
-}
-
-fn orientation(decoder: &mut impl ImageDecoder) -> Orientation {
-    let exif = decoder.exif_metadata().ok().flatten().unwrap_or_default();
-    // Some writers keep the name that the block has in a JPEG file.
-    let exif = exif.strip_prefix(b"Exif\0\0").unwrap_or(&exif);
-    Orientation::from_exif_chunk(exif).unwrap_or(Orientation::NoTransforms)
+    Ok(Bitmap { width: width as usize, height: height as usize, channels, data })
 }
 
 /// Room for pixels, and for what resizing reads behind them.
@@ -210,6 +203,27 @@ mod tests {
                 assert!(read(&file[..length], 1000, true).is_err(), "{length} of {}", file.len());
             }
         }
+    }
+
+    #[test]
+    fn jpeg_files_are_read_with_what_libjpeg_passes_over() {
+        let plain = read(TURNED, 1000, true).unwrap();
+        let frame = TURNED.windows(2).position(|bytes| bytes == [0xFF, 0xC0]).unwrap();
+        for what in [&b"noise\0"[..], b"\xff\xfe\0\0", b"\xff\xee\0\x07Adobe", b"\xff\xff"] {
+            let file = [&TURNED[..frame], what, &TURNED[frame..]].concat();
+            let bitmap = read(&file, 1000, true).unwrap_or_else(|error| panic!("{}: {error}", what.escape_ascii()));
+            assert_eq!((bitmap.width, bitmap.height, bitmap.channels), (plain.width, plain.height, plain.channels));
+            // Two readers, one of which is exact: their samples differ by one.
+            assert!(bitmap.data.iter().zip(&plain.data).all(|(&one, &other)| one.abs_diff(other) <= 1));
+        }
+    }
+
+    #[test]
+    fn a_progressive_file_without_its_last_scans_is_read_as_far_as_it_goes() {
+        let last = CMYK.windows(2).rposition(|bytes| bytes == [0xFF, 0xDA]).unwrap();
+        let ended = [&CMYK[..last], &[0xFF, 0xD9]].concat();
+        assert_eq!(read(&ended, 1000, true).map(|bitmap| bitmap.width), Ok(16));
+        assert!(read(&CMYK[..last], 1000, true).is_err());
     }
 
     #[test]

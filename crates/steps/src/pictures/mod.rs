@@ -2,6 +2,8 @@
 //!
 //! - `container`: which format bytes are in, also behind base64.
 //! - `decode`: from a file to 8-bit pixels, within limits.
+//! - `orientation`: how a file says that its picture is to be turned.
+//! - `segments`: a JPEG file's segments, read leniently.
 //! - `jpeg`: the usual JPEG files, read quicker.
 //! - `png`: what of a PNG file is read.
 //! - `webp`: sizes that a WebP file does not tell in its head.
@@ -22,8 +24,10 @@ mod geometry;
 mod halves;
 #[cfg(target_arch = "x86_64")]
 mod jpeg;
+mod orientation;
 mod png;
 mod resize;
+mod segments;
 mod webp;
 mod write;
 

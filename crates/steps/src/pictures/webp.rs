@@ -1,5 +1,7 @@
 //! The sizes of frames in a WebP file. Its head tells the size of the canvas, which its frames need not keep to.
 
+use std::borrow::Cow;
+
 /// Bytes in front of the chunks: `RIFF`, a length, `WEBP`.
 const HEAD_BYTES: usize = 12;
 
@@ -11,6 +13,20 @@ pub fn frames(file: &[u8]) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
     collect(file.get(HEAD_BYTES..).unwrap_or_default(), &mut found);
     found
+}
+
+/// What the first chunk of a name holds; none where there is none.
+pub fn chunk(file: &[u8], wanted: [u8; 4]) -> Option<Cow<'_, [u8]>> {
+    let mut chunks = file.get(HEAD_BYTES..).unwrap_or_default();
+    while let Some((head, rest)) = chunks.split_first_chunk::<8>() {
+        let [a, b, c, d, length @ ..] = *head;
+        let length = u32::from_le_bytes(length) as usize;
+        if [a, b, c, d] == wanted {
+            return Some(Cow::Borrowed(&rest[..length.min(rest.len())]));
+        }
+        chunks = rest.get(length.saturating_add(length % 2)..).unwrap_or_default();
+    }
+    None
 }
 
 fn collect(mut chunks: &[u8], found: &mut Vec<(u32, u32)>) {
