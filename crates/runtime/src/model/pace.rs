@@ -202,16 +202,16 @@ mod tests {
 
     #[test]
     fn few_executions_are_remembered_and_none_that_another_covers() {
-        let (pace, kept) = (Pace::default(), |pace: &Pace| pace.quick.load().len());
+        let (pace, remembered) = (Pace::default(), |pace: &Pace| pace.quick.load().len());
         for row in 1..100 {
             pace.note_batch(SHORT, Some(sizes(3, row)));
         }
         pace.note_batch(SHORT, Some(sizes(2, 5)));
-        assert_eq!(kept(&pace), 1);
+        assert_eq!(remembered(&pace), 1);
         for row in 1..100 {
             pace.note_batch(SHORT, Some(sizes(200 - row, 100 + i64::from(row))));
         }
-        assert_eq!(kept(&pace), MOST_QUICK);
+        assert_eq!(remembered(&pace), MOST_QUICK);
     }
 
     #[test]

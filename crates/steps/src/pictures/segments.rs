@@ -52,8 +52,8 @@ pub fn plain(file: &[u8]) -> Option<Vec<u8>> {
     if scans.is_empty() {
         return None;
     }
-    let kept = segments.iter().filter(|segment| is_needed(segment)).flat_map(|segment| segment.whole);
-    let plain: Vec<u8> = file[..2].iter().chain(kept).chain(scans).copied().collect();
+    let needed = segments.iter().filter(|segment| is_needed(segment)).flat_map(|segment| segment.whole);
+    let plain: Vec<u8> = file[..2].iter().chain(needed).chain(scans).copied().collect();
     (plain != file).then_some(plain)
 }
 

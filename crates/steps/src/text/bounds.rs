@@ -13,7 +13,7 @@ const SEQUENCES: [&str; 4] = ["normalizers", "pretokenizers", "processors", "dec
 
 /// What of a file is looked at before it is read.
 #[derive(Deserialize)]
-struct Head {
+struct AddedTokens {
     #[serde(default)]
     added_tokens: Vec<AddedHead>,
 }
@@ -30,7 +30,7 @@ struct AddedHead {
 ///
 /// What it has more of than the limit.
 pub fn check_file(bytes: &[u8]) -> Result<(), String> {
-    let Ok(Head { added_tokens }) = serde_json::from_slice(bytes) else { return Ok(()) };
+    let Ok(AddedTokens { added_tokens }) = serde_json::from_slice(bytes) else { return Ok(()) };
     at_most("added tokens", added_tokens.len(), MAX_ADDED_TOKENS)?;
     at_most("bytes of added tokens", added_tokens.iter().map(|token| token.content.len()).sum(), MAX_ADDED_BYTES)
 }
