@@ -118,7 +118,7 @@ t: dev
 	@$(DEV)/python -m pytest -q -p no:cacheprovider $(if $(T),$(T),$(error say which: make t T=tests/e2e/test_serving.py)) $(ARGS)
 
 check: dev
-	@tools/check $(ARGS)
+	@.venv-dev/bin/python tools/changes $(ARGS)
 
 fix: tools
 	@tools/lint fix

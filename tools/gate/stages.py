@@ -38,8 +38,8 @@ class Stage:
         name: What is printed, and what `--only` takes.
         proves: What holds when it has passed.
         command: Run by bash in the root of the checkout, with the variables that `runner.variables` lists.
-        budget_s: The longest time that it should take on two quiet cores with nothing compiled or downloaded before, in
-            seconds.
+        budget_s: What its processes may take of the cores at most, user and system, with nothing compiled or downloaded
+            before, in seconds. Beyond it the stage fails: other load on a machine hardly moves this time.
         needs: Stages that have to pass first. A failure elsewhere does not keep a stage from running.
         runs_in: The commands that it belongs to.
     """

@@ -34,7 +34,7 @@ def page() -> str:
     """CONTRIBUTING.md with the table of today's stages."""
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
-    rows = ["| stage | proves | runs in | budget |", "|---|---|---|---:|"]
+    rows = ["| stage | proves | runs in | budget of the cores |", "|---|---|---|---:|"]
     for stage in STAGES:
         runs_in = ", ".join(f"`make {name}`" for name in stage.runs_in)
         rows.append(f"| {stage.name} | {stage.proves} | {runs_in} | {_clock(stage.budget_s)} |")
