@@ -158,6 +158,7 @@ docs: dev
 	@$(DEV)/python tools/limits-page
 	@$(DEV)/python tools/backends-page
 	@"$(PYTHON)" tools/gate table
+	@"$(PYTHON)" tools/sort-index
 
 site: tools
 	@$(ENVIRONMENT) .venv-docs --group docs

@@ -1,14 +1,21 @@
-"""ARCHITECTURE.md and CONTRIBUTING.md name files and folders that exist."""
+"""The pages for those who change the code name files and folders that exist."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *(f"docs/dev/{name}.md" for name in ("decisions", "dependencies", "index", "places")),
+)
 FOLDERS = ("bench", "crates", "docs", "examples", "proto", "python", "tests", "tools")
 NAMED = re.compile(r"`([\w{},*/.-]+)`")
 
@@ -45,3 +52,12 @@ def test_every_file_that_a_page_names_exists(page: str) -> None:
     assert named
     endings = {path[start:] for path in existing for start in (0, *(found.end() for found in re.finditer("/", path)))}
     assert {name for name in named if "*" not in name} - endings == set()
+
+
+def test_the_index_is_sorted() -> None:
+    before = (ROOT / "docs" / "dev" / "index.md").read_text(encoding="utf-8")
+    code = (
+        f"import runpy; print(runpy.run_path({str(ROOT / 'tools' / 'sort-index')!r})['in_order']({before!r}), end='')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == before, "`make docs` sorts it"

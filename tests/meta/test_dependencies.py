@@ -13,8 +13,7 @@ CRATES = sorted((ROOT / "crates").glob("*/Cargo.toml"))
 
 
 def architecture() -> str:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    return text.split("## Dependencies", 1)[1].split("\n## ", 1)[0]
+    return (ROOT / "docs" / "dev" / "dependencies.md").read_text(encoding="utf-8")
 
 
 def reasons() -> set[str]:

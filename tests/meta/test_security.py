@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -11,17 +13,23 @@ from alipes.config.flags import FLAGS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-HELD_BY = "| held by |"
+CLAIMS: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
+    (ROOT / "tests" / "meta" / "security.toml").read_text(encoding="utf-8")
+)
 
 
 def claims() -> list[tuple[str, list[str]]]:
-    """The rows of the tables that say what holds them: the claim, and the names of its tests."""
-    rows = []
-    for table in PAGE.split("\n\n"):
-        if HELD_BY in table:
-            cells = [re.split(r"(?<!\\)\|", line) for line in table.splitlines() if line.startswith("| ")]
-            rows += [(claim.strip(), re.findall(r"`([^`]+)`", tests)) for _, claim, tests, *_ in cells[1:]]
-    return rows
+    """Each claim, and the names of its tests."""
+    return [(claim, tests) for section in CLAIMS.values() for claim, tests in section.items()]
+
+
+def listed() -> dict[str, list[str]]:
+    """The claims of the page, by the section that they stand in."""
+    found = {}
+    for section in PAGE.split("\n## ")[1:]:
+        title, text = section.split("\n", 1)
+        found[title] = [" ".join(one.split()) for one in re.findall(r"^\* (.*(?:\n  .*)*)", text, re.MULTILINE)]
+    return {title: found[title] for title in CLAIMS}
 
 
 @cache
@@ -45,8 +53,9 @@ def test_the_page_says_of_each_time_limit_that_is_off_that_it_is_to_be_set() -> 
     assert (load.default, "where `--model-load-timeout-secs` is set" in PAGE) == (0.0, True)
 
 
-def test_the_page_makes_claims() -> None:
+def test_the_page_makes_the_claims_that_tests_hold() -> None:
     assert len(claims()) > 40
+    assert listed() == {title: list(section) for title, section in CLAIMS.items()}
 
 
 @pytest.mark.parametrize(("claim", "tests"), claims(), ids=[claim[:60] for claim, _ in claims()])
