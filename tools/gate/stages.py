@@ -89,12 +89,12 @@ STAGES: Sequence[Stage] = (
         120,
         ("tools",),
     ),
-    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 1200, ("wheel",), TESTED),
+    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 1800, ("wheel",), TESTED),
     Stage(
         "python",
         "units, protocol, recorded exchanges, end to end, every page",
         f'{MAIN} python {PYTEST} -n $PROCESSES -m "$EXTENT and not alone"',
-        1200,
+        2700,
         ("wheel",),
         TESTED,
     ),
@@ -102,7 +102,7 @@ STAGES: Sequence[Stage] = (
         "python alone",
         "what measures memory, and needs the machine for itself",
         f'{MAIN} alone {PYTEST} -m "$EXTENT and alone" --ignore {UNDER_ATTACK}',
-        600,
+        900,
         ("wheel",),
         TESTED,
     ),
@@ -119,7 +119,7 @@ STAGES: Sequence[Stage] = (
         f"{ENVIRONMENT} .venv-extras {EVERY_EXTRA} --wheel $WHEELS"
         f" && tools/run-pytest .venv-extras/bin/python extras {PYTEST} -n $PROCESSES --extra=every"
         f' -m "$EXTENT" {WITH_EXTRAS}',
-        900,
+        1500,
         ("wheel",),
         (GATE,),
     ),
