@@ -148,6 +148,34 @@ def test_what_does_nothing_here_is_named() -> None:
     assert notices == ["option 'gpus' is ignored: there is no GPU to watch", "option 'cpu_only' of 'm' is ignored"]
 
 
+@pytest.mark.parametrize("of_model", [False, True])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"shape": ["X:3,224,224"]},
+        {"input-data": "data.json"},
+        {"string_data": "a"},
+        {"percentile": 95},
+        {"string-length": 0},
+    ],
+)
+def test_flags_of_perf_analyzer_that_the_figures_depend_on_are_refused(flags: dict[str, Any], of_model: bool) -> None:
+    given: dict[str, Any] = {"perf_analyzer_flags": flags}
+    options = {"profile_models": {"m": given}} if of_model else given
+    name = next(iter(flags)).replace("_", "-")
+    with pytest.raises(ConfigError, match=f"perf_analyzer_flags' has '{name}'") as refused:
+        read_plan(None, {**BASE, **options})
+    assert refused.value.key == "perf_analyzer_flags"
+
+
+@pytest.mark.parametrize("of_model", [False, True])
+def test_flags_of_perf_analyzer_that_change_no_figure_are_ignored_by_name(of_model: bool) -> None:
+    given: dict[str, Any] = {"perf_analyzer_flags": {"max-trials": 20, "streaming": False}}
+    options = {"profile_models": {"m": given}} if of_model else given
+    (notice,) = read_plan(None, {**BASE, **options}).notices
+    assert notice.startswith("option 'perf_analyzer_flags'")
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["FIGURE_OF_METRIC", "OPTIONS", "Status"]
+__all__ = ["FIGURE_OF_METRIC", "OPTIONS", "PERF_FLAGS_WITHOUT_EFFECT", "Status"]
 
 Status: TypeAlias = Literal["works", "ignored", "refused"]
 
@@ -62,6 +62,24 @@ OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
 }
 """Every option of its command `profile`, with what becomes of it, and why; `model_type`, `triton_launch_mode` and
 `config_file` are looked at by value."""
+
+PERF_FLAGS_WITHOUT_EFFECT: Final = frozenset(
+    [
+        "collect-metrics",
+        "extra-verbose",
+        "max-threads",
+        "max-trials",
+        "measurement-interval",
+        "measurement-mode",
+        "measurement-request-count",
+        "metrics-interval",
+        "metrics-url",
+        "stability-percentage",
+        "verbose",
+    ]
+)
+"""Flags of perf_analyzer that say how long and how it measures, not what is sent or which figure counts: the load test
+is our own, and settles or says that it did not."""
 
 FIGURE_OF_METRIC: Final[Mapping[str, str]] = {
     "perf_throughput": "rate",

@@ -11,7 +11,7 @@ from typing import Any, Final
 from alipes.config.nearest import nearest
 from alipes.errors import ConfigError, Unsupported
 from alipes.tune.analyzer.config_values import config_values
-from alipes.tune.analyzer.options import FIGURE_OF_METRIC, OPTIONS
+from alipes.tune.analyzer.options import FIGURE_OF_METRIC, OPTIONS, PERF_FLAGS_WITHOUT_EFFECT
 from alipes.tune.goal import Goal, Limit, Objective
 from alipes.tune.knobs import CALLERS, RATE, ROWS, Value
 
@@ -198,6 +198,7 @@ class _Reader:
     def _notices(self) -> list[str]:
         """Refuses what there is not; names what does nothing."""
         notices = []
+        self._check_perf_flags(self._document)
         for name in self._document:
             if name in ("model_type", "triton_launch_mode", "config_file"):
                 continue
@@ -219,6 +220,22 @@ class _Reader:
             raise self._wrong("triton_launch_mode", "is local: each trial starts a server of its own", mode)
         return notices
 
+    def _check_perf_flags(self, options: Mapping[str, Any]) -> None:
+        """Refuses flags of perf_analyzer without which other figures would come out; one that is false is not given."""
+        flags = options.get("perf_analyzer_flags") or {}
+        if not isinstance(flags, dict):
+            raise self._wrong("perf_analyzer_flags", "has values by name", flags)
+        for name in (
+            str(flag).replace("_", "-") for flag, given in flags.items() if not (given is None or given is False)
+        ):
+            if name not in PERF_FLAGS_WITHOUT_EFFECT:
+                raise ConfigError(
+                    f"option 'perf_analyzer_flags' has '{name}', which is not offered, and the figures depend on it",
+                    path=self._path,
+                    key="perf_analyzer_flags",
+                    hint="search with `alipes tune`, which has --shape and --batch, or leave the flag out",
+                )
+
     def _models(self, option: str) -> dict[str, Mapping[str, Any]]:
         """Names with their own options: a text with commas, a list of names or of mappings, or one mapping."""
         named = self._document.get(option) or []
@@ -237,6 +254,7 @@ class _Reader:
     def _model(self, name: str, spec: Mapping[str, Any]) -> ModelPlan:
         if unknown := spec.keys() - _MODEL_OPTIONS.keys():
             raise self._wrong(name, f"has {', '.join(_MODEL_OPTIONS)}", min(unknown))
+        self._check_perf_flags(spec)
         self._notices_of_models += [
             f"option '{option}' of '{name}' is ignored" for option in spec if not _MODEL_OPTIONS[option]
         ]
