@@ -12,10 +12,11 @@ from support.pytriton_models import FORWARD, write_models
 from support.server import ServerProcess
 
 # Where PyTriton fails by accident: a client for gRPC that is made from another asks over HTTP, an exception of
-# `tritonclient` comes through, and an array without elements is looked into.
+# `tritonclient` comes through, an array without elements is looked into, and two streams would share one queue.
 ACCIDENTS: dict[str, Any] = {
     "http: no bytes at all": {"returns": {"y": {"dtype": "object", "shape": [1, 0], "values": "[]"}}},
     "grpc: no bytes at all": {"returns": {"y": {"dtype": "object", "shape": [1, 0], "values": "[]"}}},
+    "stream: twice at a time": recorded("calls")["stream: a sample"],
     "grpc futures: many": recorded("calls")["http futures: many"],
     **{
         name: recorded("calls")[name.replace("grpc", "http")]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +33,17 @@ class TritonPythonModel:
         note("begun")
         await_note("go on")
         return [answer(y=given(request, "x")) for request in requests]
+"""
+
+# Sends a response at once, and the last one as `HELD` does.
+HELD_STREAM = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            sender.send(answer(y=given(request, "x")))
+            await_note("go on")
+            sender.send(flags=FINAL)
 """
 
 
@@ -105,23 +116,43 @@ def test_a_failed_start_does_not_keep_later_calls_from_trying() -> None:
                 client.infer_sample(ONE).result()
 
 
-def test_the_next_request_may_be_sent_when_the_responses_are_let_go(counts: str) -> None:
-    client = DecoupledModelClient(counts, "counts")
-    responses = client.infer_sample(TWO)
-    assert next(responses)["i"] == 0
-    with pytest.raises(PyTritonClientInferenceServerError, match=r"^Inference is already in progress$"):
-        client.infer_sample(TWO)
-    del responses
-    gc.collect()
-    assert [int(one["i"][0]) for one in client.infer_sample(TWO)] == [0, 1]
-    with pytest.raises(PyTritonClientInferenceServerError, match="below zero"):
-        list(client.infer_sample(TWO - 9))
-    assert [int(one["i"][0]) for one in client.infer_sample(TWO)] == [0, 1]
-    begun = client.infer_sample(TWO)
+def numbers(responses: Iterable[Any]) -> list[int]:
+    return [int(one["i"][0]) for one in responses]
+
+
+def test_a_name_may_go_from_responses_that_are_left_to_the_next_ones(counts: str) -> None:
+    with DecoupledModelClient(counts, "counts") as client:
+        for _ in range(3):
+            responses = client.infer_sample(TWO)
+            assert next(responses)["i"] == 0
+        assert len(client._sources) == 1  # the others ended with the last name that they had
+        assert numbers(responses) == [1]
+        assert not client._sources
+
+
+def test_requests_under_way_at_a_time_get_their_own_responses(counts: str) -> None:
+    with DecoupledModelClient(counts, "counts") as client:
+        first, second = client.infer_sample(TWO), client.infer_batch(np.stack([TWO + 1]))
+        assert next(first)["i"] == 0
+        with pytest.raises(PyTritonClientInferenceServerError, match="below zero"):
+            list(client.infer_sample(TWO - 9))
+        assert [int(one["i"][0, 0]) for one in second] == [0, 1, 2]
+        assert numbers(first) == [1]
+
+
+def test_closing_ends_responses_that_are_under_way(serve: Serve, repository: Path, notes: Notes) -> None:
+    config = "max_batch_size: 1\nmodel_transaction_policy { decoupled: true }\n"
+    add_python_model(repository, "held", HELD_STREAM, signature="x: FP32[1] -> y: FP32[1]", config=config)
+    client = DecoupledModelClient(f"grpc://{serve(repository, environment=notes.environment).grpc}", "held")
+    many = [client.infer_sample(ONE) for _ in range(2)]
+    assert next(many[0])["y"] == 1
     client.close()
-    with pytest.raises((PyTritonClientClosedError, PyTritonClientInferenceServerError, StopIteration)):
-        while True:
-            next(begun)
+    notes.write("go on")
+    for responses in many:
+        with pytest.raises(PyTritonClientInferenceServerError):
+            list(responses)
+    with pytest.raises(PyTritonClientClosedError):
+        client.infer_sample(ONE)
 
 
 def test_many_sets_of_headers_leave_few_connections(counts: str) -> None:

@@ -190,7 +190,7 @@ def twice(client, two):
     """A second request while the first is under way."""
     first = client.infer_sample(two)
     try:
-        return client.infer_sample(two)
+        return list(client.infer_sample(two))
     finally:
         list(first)
         client.close()

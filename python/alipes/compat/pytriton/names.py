@@ -65,6 +65,19 @@ _CLIENT_ERRORS: Final = homes(
 )
 _CLIENT: Final[dict[str, Row]] = {
     "": _CLIENTS,
+    ".asyncio_utils": {
+        **homes(
+            f"{_HERE}.client.async_waiting",
+            "asyncio_get_model_config",
+            "asyncio_get_model_state",
+            "asyncio_wait_for_model_ready",
+            "asyncio_wait_for_model_status_loaded",
+            "asyncio_wait_for_server_ready",
+            aio_clients="AwaitedServer",
+        ),
+        **homes(f"{_HERE}.client.states", "ModelState", "parse_grpc_response", "parse_http_response"),
+        **homes(f"{_HERE}.client.waiting", "LATEST_MODEL_VERSION"),
+    },
     ".auth": homes(
         f"{_HERE}.client.auth",
         "TRITON_ACCESS_HEADER",
@@ -79,6 +92,9 @@ _CLIENT: Final[dict[str, Row]] = {
     ".exceptions": _CLIENT_ERRORS,
     ".utils": {
         **homes(f"{_HERE}.client.url", "TritonUrl"),
+        **homes(
+            f"{_HERE}.client.states", "ModelState", "get_model_state", "parse_grpc_response", "parse_http_response"
+        ),
         **homes(
             f"{_HERE}.client.waiting",
             "LATEST_MODEL_VERSION",

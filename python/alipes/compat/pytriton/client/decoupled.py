@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Lock
+from contextlib import suppress
 from typing import Any
 
 from alipes.client.plain.options import read_options
@@ -24,21 +24,20 @@ __all__ = ["DecoupledModelClient"]
 class DecoupledModelClient(ModelClient):
     """A client for one decoupled model, over gRPC: `infer_sample` and `infer_batch` give an iterator over responses.
 
-    One request is under way at a time.
+    Each request has a stream of its own: several may be under way, and an iterator that is let go ends its request.
     """
 
     def _open(self) -> None:
-        self._lock = Lock()
-        self._source: ResponseSource | None = None
+        self._sources: set[ResponseSource] = set()
         if self._triton_url.scheme == "http":
             raise PyTritonClientValueError("DecoupledModelClient is only supported for grpc protocol")
         super()._open()
 
     def close(self) -> None:
         """Close the connections; what is under way is cancelled."""
-        source, self._source = self._source, None
-        if source is not None:
-            source.close()
+        while self._sources:
+            with suppress(KeyError):  # another thread has ended the last one
+                self._sources.pop().close()
         super().close()
 
     def _infer(self, inputs: Inputs, parameters: Parameters | None, headers: Parameters | None) -> Any:
@@ -49,17 +48,13 @@ class DecoupledModelClient(ModelClient):
         if not self.model_config.decoupled:
             raise PyTritonClientInferenceServerError("Model config is coupled. Use ModelClient instead.")
         named, wanted = self._request(inputs)
-        if not self._lock.acquire(blocking=False):
-            raise PyTritonClientInferenceServerError("Inference is already in progress")
+        client, options = self._client(), read_options(self._options(None))
         try:
-            options = read_options(self._options(None))
-            self._source = self._client().begin(self._model_name, named, wanted, self._inference_timeout_s, options)
-        except BaseException as error:
-            self._lock.release()
-            if isinstance(error, AlipesError):
-                raise of_call(error, "grpc", self._inference_timeout_s) from error
-            raise
-        return _Responses(self, self._source)
+            source = client.begin(self._model_name, named, wanted, self._inference_timeout_s, options)
+        except AlipesError as error:
+            raise of_call(error, "grpc", self._inference_timeout_s) from error
+        self._sources.add(source)
+        return _Responses(self, source)
 
     def _next(self, source: ResponseSource) -> Any:
         try:
@@ -73,18 +68,15 @@ class DecoupledModelClient(ModelClient):
             raise of_call(error, "grpc", limit_s) from error
 
     def _end(self, source: ResponseSource) -> None:
-        """Let the next request in."""
+        self._sources.discard(source)
         source.close()
-        if self._source is source:
-            self._source = None
-        self._lock.release()
 
     def _debatch_result(self, result: Any) -> Any:
         return ({name: data[0] for name, data in response.items()} for response in result)
 
 
 class _Responses(Iterator[Any]):
-    """The responses to one request. The next request may be sent after the last one, or when the iterator is gone."""
+    """The responses to one request, which ends with the last one, or when the iterator is gone."""
 
     def __init__(self, client: DecoupledModelClient, source: ResponseSource) -> None:
         self._client = client

@@ -139,10 +139,9 @@ class ModelClient(BaseModelClient):
         if self.model_config.decoupled:
             raise PyTritonClientInferenceServerError("Model config is decoupled. Use DecoupledModelClient instead.")
         named, wanted = self._request(inputs)
+        client = self._client(headers)
         try:
-            return dict(
-                self._client(headers).infer(self._model_name, named, outputs=wanted, **self._options(parameters))
-            )
+            return dict(client.infer(self._model_name, named, outputs=wanted, **self._options(parameters)))
         except AlipesError as error:
             raise of_call(error, self._triton_url.scheme, self._inference_timeout_s) from error
 
