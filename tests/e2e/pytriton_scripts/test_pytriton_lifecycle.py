@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -118,6 +119,18 @@ def test_over_grpc_alone() -> None:
         bind(triton, double)
         assert http(triton).startswith("grpc://")
         assert ask(triton) == 2
+
+
+def test_a_verbose_log_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "alipes.compat.pytriton"):
+        with make_triton({"log_verbose": 0}):
+            pass
+        assert "verbose" not in caplog.text
+        with make_triton({"log_verbose": 4}) as triton:
+            bind(triton, double)
+            assert ask(triton) == 2
+    warning = "Triton Inference Server is running with enabled verbose logs (log_verbose_level=4)."
+    assert [record.getMessage().partition(" It")[0] for record in caplog.records] == [warning]
 
 
 def test_an_option_that_is_not_offered_is_one_error() -> None:

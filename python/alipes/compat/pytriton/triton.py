@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Final, Self
 
@@ -23,6 +24,7 @@ from alipes.compat.pytriton.workspace import Workspace
 
 __all__ = ["Triton"]
 
+_LOG: Final = logging.getLogger("alipes.compat.pytriton")
 _ANYWHERE: Final = (None, "", "0.0.0.0")
 
 
@@ -87,6 +89,13 @@ class Triton(TritonBase):
         if self._attachment is None or not self._attachment.is_running:
             self._attachment = Attachment(guard=self._guard(), **self._config.flags())
             self._attachment.start()
+            level = self._config.log_verbose or 0
+            if level > 0:  # the text is PyTriton's: tests of scripts look for it
+                _LOG.warning(
+                    "Triton Inference Server is running with enabled verbose logs (log_verbose_level=%d). "
+                    "It may affect inference performance.",
+                    level,
+                )
 
     def _attach(self, model: BoundModel) -> None:
         assert self._attachment is not None
