@@ -57,6 +57,13 @@ WORKER_PARAMETERS: Final[tuple[Parameter, ...]] = (
         "Inputs that one process may keep after it has answered; 0 sets no limit.",
     ),
     Parameter(
+        "TRIAL_REQUEST",
+        "text",
+        "works",
+        "Of models that a framework opens: `false` leaves out the request of zeros that one has to answer before it is "
+        "ready.",
+    ),
+    Parameter(
         "enable_custom_tracing", "text", "ignored", "Let the model add to traces.", "requests are not traced yet"
     ),
 )

@@ -15,8 +15,9 @@ DEFAULTS = read_worker_parameters({}, "m", OPTIONS)
 
 SAMPLES = {"text": "some", "seconds": "1.5", "bytes": "4096"}
 
-# Keys that either value does for: inputs are where the model wants them anyway, and `spec` reads the endpoint.
-WITHOUT_EFFECT = {"FORCE_CPU_ONLY_INPUT_TENSORS", "endpoint"}
+# Keys that change nothing here: inputs are where the model wants them anyway, `spec` reads the endpoint, and a worker
+# whether there is a trial.
+WITHOUT_EFFECT = {"FORCE_CPU_ONLY_INPUT_TENSORS", "TRIAL_REQUEST", "endpoint"}
 
 
 def rows(status: str) -> list[object]:

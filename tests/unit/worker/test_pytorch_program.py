@@ -14,6 +14,7 @@ from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.render import config_json
 from alipes.signature import Port
 from alipes.worker.frameworks.opened import Opening
+from alipes.worker.frameworks.runner import start_runner
 from alipes.worker.loading import LoadError
 
 torch = pytest.importorskip("torch", reason="models of PyTorch need PyTorch")
@@ -43,6 +44,7 @@ pytestmark = [pytest.mark.extra("torch"), pytest.mark.filterwarnings("ignore::De
 
 ROWS = np.array([[1, 2, 3], [-1, 0.5, 4]], "f4")
 BATCHED = "max_batch_size: 8\n"
+PROGRAM = "alipes.worker.frameworks.pytorch.program"
 X_TO_Y = ports({"input": "FP32 3"}, {"y": "FP32 2"})
 CLASS = (
     "import torch\nclass Net(torch.nn.Sequential):\n"
@@ -92,6 +94,22 @@ def test_answers_are_the_modules_bits(opened: Any, save: Save, config: str, x: s
     model = opened(save, config)
     for _ in range(3):  # the first batch is run on copies, and the executor of TorchScript profiles two
         assert np.array_equal(model.run({x: ROWS})[y], expected())
+
+
+def test_a_script_that_does_not_fit_its_configuration_is_not_ready(tmp_path: Path) -> None:
+    """A script does not say its shapes: only a run shows that they differ."""
+    add(tmp_path, "m", SCRIPT)
+    file = next(tmp_path.glob("m/1/*"))
+
+    def start(columns: int, more: str = "") -> object:
+        listed = BATCHED + ports({"INPUT__0": f"FP32 {columns}"}, {"OUTPUT__0": "FP32 2"}) + more
+        config = json.loads(config_json(parse_pbtxt(listed, tmp_path)))
+        return start_runner({"program": PROGRAM, "extra": "alipes[torch]"}, Opening("m", file, config))
+
+    with pytest.raises(LoadError, match=r"it was opened, and answers no request of zeros: .*mat1 and mat2"):
+        start(4)
+    assert start(4, 'parameters { key: "TRIAL_REQUEST" value: { string_value: "false" } }') is not None
+    assert start(3) is not None
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "model.pt"])

@@ -15,6 +15,7 @@ from alipes.worker.frameworks.ports import output_types
 from alipes.worker.frameworks.programs import checked, opened
 from alipes.worker.frameworks.sequence_states import SequenceStates, most_sequences
 from alipes.worker.frameworks.thread_choice import run_of
+from alipes.worker.frameworks.trial import try_request
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
@@ -23,15 +24,17 @@ __all__ = ["Runner", "start_runner"]
 
 
 def start_runner(framework: Mapping[str, Any], opening: Opening) -> Runner:
-    """Opens a model and holds its configuration against the file.
+    """Opens a model, holds its configuration against the file, and asks it once.
 
     Raises:
-        LoadError: If the file cannot be opened, or contradicts the configuration.
+        LoadError: If the file cannot be opened, contradicts the configuration, or cannot be run.
     """
     model = checked(framework, opening, opened)
     if model.signature is not None:
         check_ports(opening.model_name, opening.config, model.signature)
-    return Runner(model, opening.config, run_of(model, opening))
+    runner = Runner(model, opening.config, run_of(model, opening))
+    try_request(runner, opening)
+    return runner
 
 
 class Runner:
