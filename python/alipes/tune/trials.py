@@ -63,17 +63,16 @@ class Workload:
 class ServerTrials:
     """Trials on servers of our own. A context manager: the last server and all folders go with it."""
 
-    def __init__(self, models: Mapping[str, TunedModel], workload: Workload, extra: Sequence[str] = ()) -> None:
+    def __init__(self, models: Mapping[str, TunedModel], workload: Workload) -> None:
         """Prepares; no server runs yet.
 
         Args:
             models: All that are served.
             workload: What is measured.
-            extra: Further models of the repository that have to be loaded, such as those that a Python model calls.
         """
         self._models = models
         self._workload = workload
-        self._names = [*dict.fromkeys([*(one.model for one in workload.requests), *models, *extra])]
+        self._names = [*dict.fromkeys([*(one.model for one in workload.requests), *models])]
         self._running: _Running | None = None
 
     def __enter__(self) -> Self:

@@ -59,7 +59,7 @@ def run(  # noqa: PLR0913  # what a search is, by name
     repository: str | os.PathLike[str],
     models: str | ModelRequests | Sequence[str | ModelRequests],
     *,
-    ranges: Ranges | None = None,
+    ranges: Ranges | Callable[[Mapping[str, ModelConfig]], Ranges] | None = None,
     goal: Goal | None = None,
     search: SearchName | Callable[[Space, Point], Search] = "quick",
     trials: int | None = None,
@@ -82,7 +82,8 @@ def run(  # noqa: PLR0913  # what a search is, by name
         models: What gets requests, at the same time where there are several; a name stands for random inputs of one
             row.
         ranges: What may be chosen: values by knob for the first model, or by model and knob, for models of ensembles
-            too. Without it, what is usual for the models and this machine.
+            too; or a function that gives it from the configurations of all models as a server completed them. Without
+            it, what is usual for the models and this machine.
         goal: What is wanted: throughput by default.
         search: How points are proposed: `quick` learns from each trial which one is next, `brute` tries all, `optuna`
             needs the extra `tune`; or a function that makes an `alipes.tune.Search`.
@@ -92,7 +93,7 @@ def run(  # noqa: PLR0913  # what a search is, by name
         measuring: How each point is measured.
         protocol: Over which.
         history: A file of trials: those of it are not repeated, new ones are added.
-        extra_models: Further models that have to be loaded, such as those that a Python model calls.
+        extra_models: Further models that have to be loaded and may be varied, such as those that a Python model calls.
         seed: For what a search draws.
         each: Called with each outcome, and each point that was left out.
         before: Called before the first trial with the number of points, and the most of them that are tried.
@@ -124,7 +125,8 @@ def run(  # noqa: PLR0913  # what a search is, by name
         raise ConfigError("there is no model to send requests to", key="models")
     names = [one.model for one in requests]
     address = str(repository) if "://" in str(repository) else ""
-    known = read_live(address, names) if address else read_models(Path(repository), names)
+    wanted = [*names, *extra_models]
+    known = read_live(address, wanted) if address else read_models(Path(repository), wanted)
     machine = Machine.here()
     workload = Workload(
         requests,
@@ -134,9 +136,9 @@ def run(  # noqa: PLR0913  # what a search is, by name
         max_memory_bytes=int(machine.memory_bytes * _MEMORY_SHARE),
     )
     live = LiveTrials(address, known, workload) if address else None
-    with live or ServerTrials(known, workload, extra_models) as servers:
+    with live or ServerTrials(known, workload) as servers:
         completed = servers.completed()
-        chosen = _space(ranges, names, known, completed, machine)
+        chosen = _space(ranges(completed) if callable(ranges) else ranges, names, known, completed, machine)
         checks = Checks(machine, known, completed, {one.model: one.batch for one in requests})
         present = {name: present_values(config) for name, config in completed.items()}
         with History(

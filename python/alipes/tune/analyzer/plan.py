@@ -63,6 +63,9 @@ class Plan:
         models: Those that get requests.
         together: Whether they get them at the same time.
         composing: Values by knob of models that ensembles or Python models call, by model.
+        called: Those of them that Python models call.
+        automatic: Models of which the file names no values, so that the usual ones are tried.
+        usual: Values by knob of the automatic search; none where that is disabled.
         search: `brute`, `quick` or `optuna`.
         trials: Most trials; `None` for the search's own number.
         protocol: Over which.
@@ -84,6 +87,9 @@ class Plan:
     models: Sequence[ModelPlan]
     together: bool
     composing: Mapping[str, Mapping[str, Sequence[Value]]]
+    called: Sequence[str]
+    automatic: frozenset[str]
+    usual: Mapping[str, Sequence[Value]]
     search: str
     trials: int | None
     protocol: str
@@ -156,6 +162,7 @@ class _Reader:
         self._document = document
         self._path = path
         self._notices_of_models: list[str] = []
+        self._automatic: set[str] = set()
 
     def plan(self) -> Plan:
         notices = self._notices()
@@ -170,7 +177,7 @@ class _Reader:
             raise self._wrong("client_protocol", "is http or grpc", protocol)
         composing = {
             name: self._config_ranges(name, spec)
-            for option in ("bls_composing_models", "ensemble_composing_models", "cpu_only_composing_models")
+            for option in ("ensemble_composing_models", "bls_composing_models")
             for name, spec in self._models(option).items()
         }
         return Plan(
@@ -178,6 +185,9 @@ class _Reader:
             models,
             bool(self._document.get("run_config_profile_models_concurrently_enable", False)),
             composing,
+            list(self._models("bls_composing_models")),
+            frozenset(self._automatic),
+            self._usual_ranges(),
             mode,
             self._number("optuna_max_trials", 200) if mode == "optuna" else None,
             protocol,
@@ -269,6 +279,11 @@ class _Reader:
         wanted = spec.get("model_config_parameters")
         if wanted:
             return config_values(wanted, self._path, name)
+        self._automatic.add(name)
+        return self._usual_ranges()
+
+    def _usual_ranges(self) -> dict[str, Sequence[Value]]:
+        """Those of the automatic search."""
         if self._document.get("run_config_search_disable", False):
             return {}
         instances = (

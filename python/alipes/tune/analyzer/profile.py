@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from alipes.config.pbtxt import to_pbtxt
+from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 from alipes.loadtest import Measuring, ModelRequests
@@ -22,13 +23,14 @@ from alipes.tune.analyzer.tables import (
     write_table,
 )
 from alipes.tune.goal import Goal, Limit, Objective
+from alipes.tune.knobs import Value
 from alipes.tune.models import TunedModel, read_models
 from alipes.tune.outcome import Outcome
 from alipes.tune.results import Rejected, Results
 from alipes.tune.tuning import run
 from alipes.tune.variant import changed
 
-__all__ = ["goal_of", "profile"]
+__all__ = ["goal_of", "profile", "ranges_of"]
 
 _OF_SERVER: Final = frozenset({"memory_mb", "cores"})
 """Figures that all models share."""
@@ -66,15 +68,14 @@ def profile(
     for group in groups:
         results = _search(plan, group, measuring, each)
         found.append(results)
-        models = read_models(plan.repository, [one.name for one in group])
+        models = read_models(plan.repository, [*(one.name for one in group), *plan.called])
         variants = _variants(results, models)
         for one in group:
             steps = models[one.name].steps
             rows += inference_table(results, one.name, plan.fields, variants, steps)
-            names = [
-                variants.names[variant_key(best, name)] for best in results.ranked for name in (steps or [one.name])
-            ]
-            written += _write_configs(plan, list(dict.fromkeys(names))[: plan.configs], variants)
+            for name in [*(steps or [one.name]), *plan.called]:
+                names = dict.fromkeys(variants.names[variant_key(best, name)] for best in results.ranked)
+                written += _write_configs(plan, [*names][: plan.configs], variants)
         if plan.reports:
             written += _report(plan, results, group)
         if results.interrupted:
@@ -89,26 +90,58 @@ def _search(
     each: Callable[[Outcome | Rejected], None],
 ) -> Results:
     names = [one.name for one in group]
-    involved = read_models(plan.repository, names)
-    ranges = {one.name: dict(one.ranges) for one in group}
-    for name in names:  # an ensemble's own knobs are the load alone
-        if involved[name].is_ensemble:
-            ranges[name] = {knob: values for knob, values in ranges[name].items() if knob in plan.load_knobs}
-    ranges |= {name: dict(values) for name, values in plan.composing.items() if name in involved}
+    involved = read_models(plan.repository, [*names, *plan.called])
+    # With models behind models the original's own `brute` is a quick search: their values multiply.
+    search = "quick" if plan.search == "brute" and len(involved) > len(names) else plan.search
     return run(
         plan.repository,
         [ModelRequests(name) for name in names],
-        ranges=ranges,
+        ranges=lambda completed: ranges_of(plan, group, completed),
         goal=goal_of(group),
-        search=plan.search,  # type: ignore[arg-type]  # one of three, as was checked
+        search=search,  # type: ignore[arg-type]  # one of three, as was checked
         trials=plan.trials,
         measuring=measuring,
         protocol=plan.protocol,  # type: ignore[arg-type]  # likewise
         history=plan.checkpoint / "history.jsonl",
-        extra_models=[name for name in plan.composing if name not in involved],
+        extra_models=plan.called,
         each=each,
         **plan.flags,  # type: ignore[arg-type]  # flags of servers are no names of arguments
     )
+
+
+def ranges_of(
+    plan: Plan, group: Sequence[ModelPlan], completed: Mapping[str, ModelConfig]
+) -> dict[str, dict[str, Sequence[Value]]]:
+    """What is varied: of the models that get requests, and of those that they are made of or call, named or not.
+
+    Args:
+        plan: The plan.
+        group: The models that get requests.
+        completed: The configurations of all models that are served, as a server completed them.
+    """
+    wanted: dict[str, dict[str, Sequence[Value]]] = {one.name: dict(one.ranges) for one in group}
+    for name in completed:
+        if name in plan.composing or name not in wanted:
+            wanted[name] = {**wanted.get(name, {}), **plan.composing.get(name, plan.usual)}
+    named = {*(one.name for one in plan.models), *plan.composing} - plan.automatic
+    return {
+        name: {
+            knob: values
+            for knob, values in rows.items()
+            if not _is_alien(knob, completed[name], is_automatic=name not in named)
+        }
+        for name, rows in wanted.items()
+    }
+
+
+def _is_alien(knob: str, config: ModelConfig, *, is_automatic: bool) -> bool:
+    """Whether a model has no such knob.
+
+    An ensemble's own are the load alone, and batch sizes that no file names are for models that take batches.
+    """
+    if config.platform == ENSEMBLE:
+        return knob not in Plan.load_knobs
+    return knob == "max_batch_size" and is_automatic and config.max_batch_size == 0
 
 
 def goal_of(group: Sequence[ModelPlan]) -> Goal:
