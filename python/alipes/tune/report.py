@@ -58,8 +58,8 @@ def _about(results: Results) -> str:
     limits = f", {text}" if (text := results.goal.limits_text()) else ""
     state = " The search was interrupted." if results.interrupted else ""
     return (
-        f"{len(results.outcomes):,} of {results.space.size:,} points were tried, {len(results.rejected):,} left "
-        f"out, on {results.machine.key}. Wanted: {wanted}{limits}.{state}"
+        f"{len(results.outcomes):,} points were tried in a space of {results.space.size:,}, {len(results.rejected):,} "
+        f"left out, on {results.machine.key}. Wanted: {wanted}{limits}.{state}"
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alipes.config.pbtxt import read_config
 from alipes.loadtest import Measuring
 from alipes.tune import Outcome, Rejected
 from alipes.tune.analyzer.plan import read_plan
@@ -55,11 +56,8 @@ class Searched:
             self.rows = [row for row in csv.DictReader(file) if row["Model"]]
 
     def values(self, model: str, knob: str) -> list[Any]:
-        """What was tried of a knob, in turn; none where a point failed or was left out."""
-        return [
-            one.point.of_model(model).get(knob) if isinstance(one, Outcome) and not one.failure else None
-            for one in self.seen
-        ]
+        """What was tried of a knob, in turn; none where a model was left as it is."""
+        return [one.point.of_model(model).get(knob) for one in self.seen]
 
 
 def swept(*counts: int) -> dict[str, Any]:
@@ -74,8 +72,23 @@ def test_the_models_that_a_python_model_calls_are_served_and_varied(models: Path
         run_config_search_max_instance_count=1,
         bls_composing_models=[{"double": swept(1, 2)}],
     )
-    assert [one.failure for one in found.results.outcomes] == ["", ""]
-    assert sorted(set(found.values("double", "instances"))) == [1, 2]
+    assert [one.failure for one in found.results.outcomes] == [""] * 3
+    assert {*found.values("double", "instances")} == {None, 1, 2}, "as it is, and as the file says"
     assert {row["Model"] for row in found.rows} == {"caller"}
     configs = {path.parent.name for path in found.written if path.name == "config.pbtxt"}
     assert {name.partition("_config_")[0] for name in configs} == {"caller", "double"}
+
+
+def test_the_configuration_called_default_is_the_models_own_under_every_load(models: Path) -> None:
+    sizes = {"model_config_parameters": {"max_batch_size": [4]}, "parameters": {"concurrency": [1, 2]}}
+    found = Searched(models, profile_models={"double": sizes}, num_configs_per_model=2)
+    rows = sorted((row["Model Config Path"], row["Concurrency"]) for row in found.rows)
+    names = ("double_config_0", "double_config_default")
+    assert rows == [(name, callers) for name in names for callers in ("1", "2")]
+    written, varied = (read_config(models.parent / "out" / "models" / name) for name in reversed(names))
+    assert written is not None and varied is not None
+    assert varied.HasField("dynamic_batching"), "a batch size that is tried brings batching with it"
+    own = read_config(models / "double")
+    assert own is not None
+    own.name = "double_config_default"
+    assert written == own

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ from alipes.tune.knobs import Value
 from alipes.tune.models import TunedModel, read_models
 from alipes.tune.outcome import Outcome
 from alipes.tune.results import Rejected, Results
-from alipes.tune.tuning import run
+from alipes.tune.tuning import Ranges, run
 from alipes.tune.variant import changed
 
 __all__ = ["goal_of", "profile", "ranges_of"]
@@ -93,20 +94,47 @@ def _search(
     involved = read_models(plan.repository, [*names, *plan.called])
     # With models behind models the original's own `brute` is a quick search: their values multiply.
     search = "quick" if plan.search == "brute" and len(involved) > len(names) else plan.search
-    return run(
-        plan.repository,
-        [ModelRequests(name) for name in names],
-        ranges=lambda completed: ranges_of(plan, group, completed),
-        goal=goal_of(group),
-        search=search,  # type: ignore[arg-type]  # one of three, as was checked
-        trials=plan.trials,
-        measuring=measuring,
-        protocol=plan.protocol,  # type: ignore[arg-type]  # likewise
-        history=plan.checkpoint / "history.jsonl",
-        extra_models=plan.called,
-        each=each,
-        **plan.flags,  # type: ignore[arg-type]  # flags of servers are no names of arguments
+    wanted: dict[str, dict[str, Sequence[Value]]] = {}
+
+    def loads(completed: Mapping[str, ModelConfig]) -> Ranges:
+        wanted.update(ranges_of(plan, group, completed))
+        return {name: {knob: row[knob] for knob in row if knob in plan.load_knobs} for name, row in wanted.items()}
+
+    def searched(ranges: Ranges | Callable[[Mapping[str, ModelConfig]], Ranges]) -> Results:
+        return run(
+            plan.repository,
+            [ModelRequests(name) for name in names],
+            ranges=ranges,
+            goal=goal_of(group),
+            search=search,  # type: ignore[arg-type]  # one of three, as was checked
+            trials=plan.trials,
+            measuring=measuring,
+            protocol=plan.protocol,  # type: ignore[arg-type]  # likewise
+            history=plan.checkpoint / "history.jsonl",
+            extra_models=plan.called,
+            each=each,
+            **plan.flags,  # type: ignore[arg-type]  # flags of servers are no names of arguments
+        )
+
+    untouched = searched(loads)
+    if untouched.interrupted or not any(row.keys() - plan.load_knobs for row in wanted.values()):
+        return untouched
+    return _joined(untouched, searched(wanted))
+
+
+def _joined(untouched: Results, varied: Results) -> Results:
+    """Both searches as one, which compares with the models' own configurations under the load of the best point."""
+    results = replace(
+        varied,
+        outcomes=[*untouched.outcomes, *varied.outcomes],
+        rejected=[*untouched.rejected, *varied.rejected],
     )
+    if results.best is None:
+        return results
+    best = results.best.point
+    load = {*best.values} - {*best.variant.values}
+    present = next((one for one in untouched.outcomes if {*one.point.values} == load), varied.present)
+    return replace(results, present=present, configs=varied.configs if best.variant.values else {})
 
 
 def ranges_of(
@@ -184,6 +212,7 @@ def _of_model(model: str, metric: str) -> str:
 
 
 def _variants(results: Results, models: Mapping[str, TunedModel]) -> Variants:
+    """Names in the order of the trials; `default` is a model's own configuration, of which nothing is changed."""
     names: dict[str, str] = {}
     configs: dict[str, ModelConfig] = {}
     for name, model in models.items():
@@ -192,7 +221,7 @@ def _variants(results: Results, models: Mapping[str, TunedModel]) -> Variants:
             key = variant_key(outcome, name)
             if key in names:
                 continue
-            is_own = results.present is not None and key == variant_key(results.present, name)
+            is_own = not outcome.point.variant.of_model(name)
             names[key] = f"{name}_config_default" if is_own else f"{name}_config_{count}"
             count += not is_own
             configs[names[key]] = changed(model.written, outcome.point.variant.of_model(name))
