@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -59,11 +60,12 @@ def write(folder: Path, paths: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def mistaken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of every mistake, and of one good model."""
+    """A server of every mistake, of a file beside their folders, and of one good model."""
     repository = tmp_path_factory.mktemp("models")
     add_model(repository, "double")
     for name, (paths, _) in MISTAKES.items():
         write(repository / name, paths)
+    (repository / "loose.h5").write_text("no model")
     with ServerProcess(repository) as server:
         server.wait_for_output("alipes .* is ready")
         yield server
@@ -81,6 +83,12 @@ def test_the_index_and_the_log_say_what_to_do(mistaken: ServerProcess, name: str
     assert advice in index(mistaken)[name]["reason"]
     warnings = [line for line in mistaken.output.splitlines() if line.startswith(("W", "E"))]
     assert any(json.dumps(advice)[1:-1] in line for line in warnings)
+
+
+def test_a_loose_file_beside_models_is_named_and_is_no_model(mistaken: ServerProcess) -> None:
+    (said,) = re.findall(r"'(\S+)' holds a loose file: save the model of (\S+) as (\S+), with Keras", mistaken.output)
+    assert said == (said[0], f"{said[0]}/loose.h5", f"{said[0]}/loose/1/model.keras")
+    assert "loose" not in index(mistaken)
 
 
 def test_the_log_of_a_pipe_ends_with_version_and_models(mistaken: ServerProcess) -> None:

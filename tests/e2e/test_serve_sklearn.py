@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ skops: Any = pytest.importorskip("skops.io", reason="it reads files of scikit-le
 pytestmark = [pytest.mark.extra("sklearn"), pytest.mark.timeout(300)]
 
 DOUBLES = ROWS.astype(np.float64)
+ALLOWED = "allowed", "older", "oldest"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,11 @@ def server(
     add_model(repository, "tree", "model.skops", skops.dumps(tree))
     add_model(repository, "allowed", "model.pkl", pickle.dumps(tree))
     add_model(repository, "refused", "model.pkl", pickle.dumps(tree))
-    yield serve_module(repository, "--exit-on-error=false", "--allow-pickles=allowed")
+    here = str(import_module("sklearn").__version__).encode()
+    older = pickle.dumps(classifier, protocol=0)
+    add_model(repository, "older", "model.pkl", older.replace(here, b"1.0.2"))
+    add_model(repository, "oldest", "model.pkl", older.replace(b"sklearn.linear_model._logistic", b"sklearn.logistic"))
+    yield serve_module(repository, "--exit-on-error=false", *(f"--allow-pickles={name}" for name in ALLOWED))
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +73,14 @@ def test_the_file_completes_its_configuration(client: Client) -> None:
     ]
 
 
+def test_a_pickle_of_an_older_release_is_served_with_a_warning(
+    server: ServerProcess, client: Client, classifier: Any
+) -> None:
+    found = client.infer("older", {"input": DOUBLES[:3]})
+    np.testing.assert_array_equal(found["predict_proba"], classifier.predict_proba(DOUBLES[:3]))
+    assert "model 'older' was written by scikit-learn 1.0.2 and is read by " in server.output
+
+
 def test_a_pickle_is_served_where_it_is_allowed(client: Client) -> None:
     assert client.infer("allowed", {"input": DOUBLES[:2]})["predict"].shape == (2, 1)
 
@@ -84,10 +98,11 @@ def test_a_row_that_it_cannot_take_fails_alone(client: Client, classifier: Any) 
     [
         ("refused", "it holds a pickle, which can run any code while it is read"),
         ("refused", "--allow-pickles=refused"),
+        ("oldest", "another release of scikit-learn wrote it, with a module 'sklearn.logistic' that the installed "),
         ("tree", "types that skops does not trust by itself (sklearn.tree._tree.Tree)"),
     ],
 )
-def test_what_may_run_code_says_how_to_allow_it(server: ServerProcess, model: str, words: str) -> None:
+def test_a_file_that_is_not_served_says_why(server: ServerProcess, model: str, words: str) -> None:
     assert words in reason(server, model)
 
 

@@ -216,6 +216,37 @@ def test_a_package_that_a_pickle_needs_is_named(tmp_path: Path) -> None:
         tmp_path / "model.pkl", b"csklearn.ensemble.forest\nRandomForestRegressor\n.", allows_pickles=True
     )
     assert "another release of scikit-learn wrote it, with a module 'sklearn.ensemble.forest'" in refused
+    refused = refusal(tmp_path / "model.pkl", b"cnumpy._coming\nscalar\n.", allows_pickles=True)
+    assert (
+        f"another release of numpy wrote it, with a module 'numpy._coming' that the installed {np.__version__}"
+        in refused
+    )
+
+
+class _TreeOfOldRelease:
+    """Pickled, it is the tree of an estimator as releases before 1.3 wrote it: its nodes lack a field."""
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+
+    def __reduce__(self) -> Any:
+        kind, arguments, state = self._tree.__reduce__()
+        nodes = state["nodes"]
+        older = [field for field in nodes.dtype.descr if field[0] and field[0] != "missing_go_to_left"]
+        return kind, arguments, {**state, "nodes": np.zeros(len(nodes), older)}
+
+
+def test_parts_that_the_installed_release_does_not_read_are_of_another(tmp_path: Path) -> None:
+    words = fitted("words")
+    words.tree_ = _TreeOfOldRelease(words.tree_)
+    refused = refusal(tmp_path / "model.pkl", pickle.dumps(words), allows_pickles=True)
+    does_not_read = f"the installed scikit-learn {sklearn.__version__} does not read what another release wrote "
+    assert f"{does_not_read}(ValueError: node array from the pickle has an incompatible dtype" in refused
+    assert refused.endswith("): install the release that wrote it, or save it again with that one, as ONNX")
+    refused = refusal(tmp_path / "model.pkl", b"csklearn.linear_model\nGone\n.", allows_pickles=True)
+    assert f"{does_not_read}(AttributeError: " in refused
+    # What is damaged is of no release.
+    assert does_not_read not in refusal(tmp_path / "model.pkl", pickle.dumps(fitted("words"))[:-9], allows_pickles=True)
 
 
 def written_by(version: str) -> bytes:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from textwrap import shorten
+from types import ModuleType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -22,6 +26,12 @@ __all__ = ["SklearnModel", "open_model"]
 
 _INPUT: Final = "input"
 _TASKS: Final = ("Classifier", "Regressor")
+
+_DISTRIBUTIONS: Final = {"sklearn": "scikit-learn"}
+"""Packages that are installed under another name."""
+
+_MOST_CHARACTERS: Final = 80
+"""Most of scikit-learn's own text: that of a tree of another release goes on with all fields of its nodes."""
 
 EXPORTED: Final = frozenset(
     {
@@ -83,15 +93,32 @@ def _opened(opening: Opening, load: Any) -> Any:
         with reading(opening):
             return load()
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] == "sklearn":
+        package = (error.name or "").split(".")[0]
+        if package != error.name and find_spec(package) is not None:
             raise opening.refuse(
-                f"another release of scikit-learn wrote it, with a module '{error.name}' that the installed "
-                f"{import_module('sklearn').__version__} does not have: open it with that release, and save it again "
-                "as model.skops or as ONNX"
+                f"another release of {_DISTRIBUTIONS.get(package, package)} wrote it, with a module '{error.name}' "
+                f"that the installed {getattr(import_module(package), '__version__', 'one')} does not have: open it "
+                "with that release, and save it again as model.skops or as ONNX"
             ) from error
         raise opening.refuse(
             f"what it holds is of the package '{error.name}', which is not installed: install it beside alipes"
         ) from error
+    except LoadError as error:
+        if (cause := error.__cause__) is None or not _is_of_release(cause):
+            raise
+        raise opening.refuse(
+            f"the installed scikit-learn {import_module('sklearn').__version__} does not read what another release "
+            f"wrote ({type(cause).__name__}: {shorten(str(cause), _MOST_CHARACTERS, placeholder=' …')}): install the "
+            "release that wrote it, or save it again with that one, as ONNX"
+        ) from cause
+
+
+def _is_of_release(error: BaseException) -> bool:
+    """Whether a class is absent from scikit-learn, or scikit-learn refuses the parts of an object of its own."""
+    if isinstance(error, AttributeError):
+        return isinstance(error.obj, ModuleType) and error.obj.__name__.split(".")[0] == "sklearn"
+    raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
+    return "sklearn" in Path(raised_in).parts
 
 
 def _check_release(opening: Opening, shown: Sequence[Warning | str]) -> None:
