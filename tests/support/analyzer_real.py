@@ -10,6 +10,7 @@ from argparse import Namespace
 
 from model_analyzer.config.generate.generator_utils import GeneratorUtils
 from model_analyzer.config.input.config_command_profile import ConfigCommandProfile
+from model_analyzer.config.input.config_command_report import ConfigCommandReport
 from model_analyzer.record.record import RecordType
 from model_analyzer.result.result_table_manager import ResultTableManager
 
@@ -22,6 +23,7 @@ def main() -> None:
     headers = {**ResultTableManager.headers, **{tag: record.header() for tag, record in records.items()}}
     document = {
         "options": sorted(config.get_config()),
+        "options_of_report": sorted(ConfigCommandReport().get_config()),
         "metrics": sorted(records),
         "headers": headers,
         "values": {name: config.get_config()[name].value() for name in PLAIN},

@@ -79,7 +79,7 @@ def test_the_models_that_a_python_model_calls_are_served_and_varied(models: Path
     assert {name.partition("_config_")[0] for name in configs} == {"caller", "double"}
 
 
-def test_the_configuration_called_default_is_the_models_own_under_every_load(models: Path) -> None:
+def test_the_default_configuration_is_the_own_one_under_every_load(models: Path) -> None:
     sizes = {"model_config_parameters": {"max_batch_size": [4]}, "parameters": {"concurrency": [1, 2]}}
     found = Searched(models, profile_models={"double": sizes}, num_configs_per_model=2)
     rows = sorted((row["Model Config Path"], row["Concurrency"]) for row in found.rows)

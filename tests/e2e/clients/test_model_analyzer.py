@@ -14,7 +14,7 @@ from alipes import ConfigError
 from alipes.config.override import from_document
 from alipes.config.pbtxt import to_pbtxt
 from alipes.tune.analyzer import tables
-from alipes.tune.analyzer.options import FIGURE_OF_METRIC, OPTIONS
+from alipes.tune.analyzer.options import FIGURE_OF_METRIC, OPTIONS, OPTIONS_OF_REPORT
 from alipes.tune.analyzer.plan import ModelPlan, Plan, read_plan
 from alipes.tune.variant import changed
 from support.checkout import ROOT
@@ -169,6 +169,7 @@ def test_options_and_columns_are_those_of_the_real_one(both: Any) -> None:
     _, theirs = both({})
     assert theirs is not None
     assert set(theirs["options"]) == {*OPTIONS, "model_type", "triton_launch_mode", "config_file"}
+    assert set(theirs["options_of_report"]) - set(theirs["options"]) == set(OPTIONS_OF_REPORT)
     assert set(FIGURE_OF_METRIC) <= set(theirs["metrics"])
     assert {field: theirs["headers"].get(field) for field in tables.HEADERS} == tables.HEADERS
     assert set(tables.GPU_FIELDS) <= set(theirs["values"]["gpu_output_fields"])

@@ -9,6 +9,7 @@ import pytest
 from alipes import ConfigError, Unsupported
 from alipes.tune import Limit, Objective
 from alipes.tune.analyzer.config_values import config_values
+from alipes.tune.analyzer.options import MODEL_OPTIONS, OPTIONS, OPTIONS_BEHIND, OPTIONS_OF_REPORT
 from alipes.tune.analyzer.plan import read_plan
 
 BASE: dict[str, Any] = {"model_repository": "models", "profile_models": ["m"]}
@@ -143,9 +144,48 @@ def test_a_list_in_a_configuration_is_several(parameters: Any, values: Any) -> N
 
 
 def test_what_does_nothing_here_is_named() -> None:
-    options = {"gpus": "all", "profile_models": {"m": {"cpu_only": True}}}
+    options = {"gpus": "all", "profile_models": {"m": {"triton_docker_args": {"gpus": 1}}}}
     notices = read_plan(None, {**BASE, **options}).notices
-    assert notices == ["option 'gpus' is ignored: there is no GPU to watch", "option 'cpu_only' of 'm' is ignored"]
+    assert notices == [
+        "option 'gpus' is ignored: there is no GPU to watch",
+        "option 'triton_docker_args' of 'm' is ignored: servers are alipes' own, without Docker",
+    ]
+
+
+def test_no_option_is_ignored_without_a_reason() -> None:
+    for known in (OPTIONS, OPTIONS_OF_REPORT, MODEL_OPTIONS, OPTIONS_BEHIND):
+        assert [name for name, (status, reason) in known.items() if status != "works" and not reason] == []
+
+
+def test_a_file_for_both_commands_is_read_as_that_for_one() -> None:
+    options = {"report_model_configs": {"m_config_default": {"plots": {}}}, "output_formats": ["pdf"]}
+    plan = read_plan(None, {**BASE, **options})
+    assert [notice.partition(": ")[2] for notice in plan.notices] == [
+        "it belongs to the command `report`, which there is not"
+    ] * 2
+
+
+def test_flags_of_servers_of_a_model_take_the_place_of_those_of_all() -> None:
+    models = {"a": {"triton_server_flags": {"log-verbose": 1}}, "b": None}
+    first, second = read_plan(
+        None, {**BASE, "profile_models": models, "triton_server_flags": {"cache-config": "local,size=9"}}
+    ).models
+    assert first.flags == {"log_verbose": "1"}
+    assert second.flags == {"cache_config": "local,size=9"}
+
+
+def test_models_for_the_cpu_are_known() -> None:
+    behind = {"bls_composing_models": [{"b": {"cpu_only": True}}], "cpu_only_composing_models": ["c"]}
+    plan = read_plan(None, {**BASE, "profile_models": {"a": {"cpu_only": True}, "m": {"cpu_only": False}}, **behind})
+    assert plan.cpu_only == {"a", "b", "c"}
+
+
+def test_options_of_a_model_that_others_call_are_ignored_by_name() -> None:
+    spec: dict[str, Any] = {"parameters": {"concurrency": 3}}
+    plan = read_plan(None, {**BASE, "bls_composing_models": [{"b": spec}]})
+    assert [notice.partition(":")[0] for notice in plan.notices] == ["option 'parameters' of 'b' is ignored"]
+    with pytest.raises(ConfigError, match="option 'b' has parameters, objectives"):
+        read_plan(None, {**BASE, "bls_composing_models": [{"b": {"parametres": {}}}]})
 
 
 @pytest.mark.parametrize("of_model", [False, True])
@@ -186,6 +226,11 @@ def test_flags_of_perf_analyzer_that_change_no_figure_are_ignored_by_name(of_mod
         ({"model_repository": None}, "option 'model_repository' is not given"),
         ({"model_type": "LLM"}, "is generic"),
         ({"genai_perf_flags": {}}, "not offered"),
+        ({"triton_server_environment": {"A": "1"}}, "set these variables for this command"),
+        ({"profile_models": {"m": {"triton_server_environment": {"A": "1"}}}}, "of 'm' is not offered"),
+        ({"profile_models": {"m": {"genai_perf_flags": {"a": 1}}}}, "of 'm' is not offered"),
+        ({"profile_models": {"m": {"triton_server_flags": 3}}}, "has values by name"),
+        ({"gpus": ["GPU-1"]}, "option 'gpus' names some"),
         ({"triton_launch_mode": "remote"}, "is local"),
         ({"run_config_search_mode": "slow"}, "is brute, quick or optuna"),
         ({"client_protocol": "udp"}, "is http or grpc"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from alipes import ConfigError
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.tune.analyzer.plan import read_plan
-from alipes.tune.analyzer.profile import ranges_of
+from alipes.tune.analyzer.profile import check_cpu_only, ranges_of
 
 BATCHED = parse_pbtxt("max_batch_size: 8")
 SINGLE = parse_pbtxt("")
@@ -43,7 +45,7 @@ def test_values_of_a_model_stay_where_it_is_also_named_as_one_for_the_cpu() -> N
     assert ranges({"m": BATCHED, "called": BATCHED}, **options)["called"] == {"max_batch_size": [2, 4]}
 
 
-def test_a_model_without_batches_is_searched_without_batch_sizes_unless_the_file_names_some() -> None:
+def test_a_model_without_batches_is_searched_without_batch_sizes() -> None:
     assert ranges({"m": SINGLE})["m"] == {"instances": [1], "callers": [2]}
     assert ranges({"m": SINGLE}, profile_models={"m": SWEPT})["m"] == {"max_batch_size": [2, 4], "callers": [2]}
 
@@ -56,3 +58,10 @@ def test_a_model_that_gets_requests_and_is_called_keeps_its_load() -> None:
 
 def test_a_model_of_another_ensemble_is_left_alone() -> None:
     assert ranges({"m": BATCHED}, ensemble_composing_models=[{"stranger": SWEPT}]).keys() == {"m"}
+
+
+def test_a_model_for_the_cpu_has_no_instances_on_gpus() -> None:
+    own = {"m": parse_pbtxt("instance_group { kind: KIND_GPU }"), "a": parse_pbtxt("instance_group { kind: KIND_CPU }")}
+    check_cpu_only({"a", "elsewhere"}, own)
+    with pytest.raises(ConfigError, match="'m' is to run on the CPU"):
+        check_cpu_only({"a", "m"}, own)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["FIGURE_OF_METRIC", "OPTIONS", "PERF_FLAGS_WITHOUT_EFFECT", "Status"]
+__all__ = [
+    "FIGURE_OF_METRIC",
+    "MODEL_OPTIONS",
+    "OPTIONS",
+    "OPTIONS_BEHIND",
+    "OPTIONS_OF_REPORT",
+    "PERF_FLAGS_WITHOUT_EFFECT",
+    "Status",
+]
 
 Status: TypeAlias = Literal["works", "ignored", "refused"]
 
@@ -13,6 +21,8 @@ Status: TypeAlias = Literal["works", "ignored", "refused"]
 def _table(status: Status, names: str, note: str = "") -> dict[str, tuple[Status, str]]:
     return dict.fromkeys(names.split(), (status, note))
 
+
+_ENVIRONMENT: Final = "set these variables for this command, whose servers have them too"
 
 OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
     **_table(
@@ -46,22 +56,51 @@ OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
     **_table(
         "ignored",
         "triton_grpc_endpoint triton_http_endpoint triton_metrics_url triton_install_path triton_server_path "
-        "triton_output_path triton_server_environment triton_docker_args triton_docker_image triton_docker_labels "
+        "triton_output_path triton_docker_args triton_docker_image triton_docker_labels "
         "triton_docker_mounts triton_docker_shm_size reload_model_disable",
         "servers are alipes' own, on free ports of this machine",
     ),
     **_table(
         "ignored",
-        "early_exit_enable max_percentage_of_search_space min_percentage_of_search_space num_top_model_configs "
-        "optuna_early_exit_threshold optuna_min_trials run_config_search_max_binary_search_steps plots "
-        "skip_detailed_reports use_concurrency_formula",
-        "the search and the report are alipes' own",
+        "early_exit_enable max_percentage_of_search_space min_percentage_of_search_space optuna_early_exit_threshold "
+        "optuna_min_trials run_config_search_max_binary_search_steps use_concurrency_formula",
+        "the search is alipes' own: which points are tried, no figure of a point depends on it",
     ),
+    **_table(
+        "ignored",
+        "num_top_model_configs plots skip_detailed_reports",
+        "the report is alipes' own, and no figure depends on it",
+    ),
+    **_table("refused", "triton_server_environment", _ENVIRONMENT),
     **_table("refused", "weighting", "it belongs to a model, among the options of that in profile_models"),
     **_table("refused", "genai_perf_flags", "there are no language models of that interface"),
 }
 """Every option of its command `profile`, with what becomes of it, and why; `model_type`, `triton_launch_mode` and
 `config_file` are looked at by value."""
+
+OPTIONS_OF_REPORT: Final[Mapping[str, tuple[Status, str]]] = _table(
+    "ignored", "report_model_configs output_formats", "it belongs to the command `report`, which there is not"
+)
+"""Those that its command `report` alone has: one file is for both commands."""
+
+_BEHIND: Final = "it gets no requests of its own, and the server has the options of the models that do"
+
+MODEL_OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
+    **_table(
+        "works", "parameters objectives constraints model_config_parameters cpu_only weighting triton_server_flags"
+    ),
+    **_table("ignored", "perf_analyzer_flags", "the load test is alipes' own, and settles or says that it did not"),
+    **_table("ignored", "triton_docker_args", "servers are alipes' own, without Docker"),
+    **_table("refused", "genai_perf_flags", "there are no language models of that interface"),
+    **_table("refused", "triton_server_environment", _ENVIRONMENT),
+}
+"""Every option of one model, with what becomes of it, and why."""
+
+OPTIONS_BEHIND: Final[Mapping[str, tuple[Status, str]]] = {
+    name: ("works", "") if name in ("model_config_parameters", "cpu_only") else ("ignored", _BEHIND)
+    for name in MODEL_OPTIONS
+}
+"""Likewise of a model that ensembles or Python models call."""
 
 PERF_FLAGS_WITHOUT_EFFECT: Final = frozenset(
     [

@@ -11,7 +11,15 @@ from typing import Any, Final
 from alipes.config.nearest import nearest
 from alipes.errors import ConfigError, Unsupported
 from alipes.tune.analyzer.config_values import config_values
-from alipes.tune.analyzer.options import FIGURE_OF_METRIC, OPTIONS, PERF_FLAGS_WITHOUT_EFFECT
+from alipes.tune.analyzer.options import (
+    FIGURE_OF_METRIC,
+    MODEL_OPTIONS,
+    OPTIONS,
+    OPTIONS_BEHIND,
+    OPTIONS_OF_REPORT,
+    PERF_FLAGS_WITHOUT_EFFECT,
+    Status,
+)
 from alipes.tune.goal import Goal, Limit, Objective
 from alipes.tune.knobs import CALLERS, RATE, ROWS, Value
 
@@ -20,20 +28,6 @@ __all__ = ["ModelPlan", "Plan", "read_plan"]
 _MAX_FILE_BYTES: Final = 1 << 20
 _MAX_ALTERNATIVES: Final = 100
 _MODES: Final = ("brute", "quick", "optuna")
-_MODEL_OPTIONS: Final = {
-    "parameters": True,
-    "objectives": True,
-    "constraints": True,
-    "model_config_parameters": True,
-    "cpu_only": False,
-    "weighting": True,
-    "perf_analyzer_flags": False,
-    "genai_perf_flags": False,
-    "triton_server_flags": False,
-    "triton_server_environment": False,
-    "triton_docker_args": False,
-}
-"""Options of one model, and whether they do something here."""
 _LAUNCHED_HERE: Final = ("local", "c_api", "docker")
 
 
@@ -46,12 +40,14 @@ class ModelPlan:
         ranges: Values by knob.
         goal: What is wanted of it.
         weight: How much it counts beside others that get requests at the same time.
+        flags: Of the servers that it is tried on.
     """
 
     name: str
     ranges: Mapping[str, Sequence[Value]]
     goal: Goal
     weight: float = 1.0
+    flags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,10 +62,10 @@ class Plan:
         called: Those of them that Python models call.
         automatic: Models of which the file names no values, so that the usual ones are tried.
         usual: Values by knob of the automatic search; none where that is disabled.
+        cpu_only: Models that are to run on the CPU.
         search: `brute`, `quick` or `optuna`.
         trials: Most trials; `None` for the search's own number.
         protocol: Over which.
-        flags: Of servers.
         output: Where the configurations go.
         export: Where the tables go.
         checkpoint: Where trials are kept.
@@ -90,10 +86,10 @@ class Plan:
     called: Sequence[str]
     automatic: frozenset[str]
     usual: Mapping[str, Sequence[Value]]
+    cpu_only: frozenset[str]
     search: str
     trials: int | None
     protocol: str
-    flags: Mapping[str, str]
     output: Path
     export: Path
     checkpoint: Path
@@ -163,6 +159,7 @@ class _Reader:
         self._path = path
         self._notices_of_models: list[str] = []
         self._automatic: set[str] = set()
+        self._cpu_only: set[str] = set()
 
     def plan(self) -> Plan:
         notices = self._notices()
@@ -176,7 +173,7 @@ class _Reader:
         if protocol not in ("http", "grpc"):
             raise self._wrong("client_protocol", "is http or grpc", protocol)
         composing = {
-            name: self._config_ranges(name, spec)
+            name: self._behind(name, spec)
             for option in ("ensemble_composing_models", "bls_composing_models")
             for name, spec in self._models(option).items()
         }
@@ -188,10 +185,10 @@ class _Reader:
             list(self._models("bls_composing_models")),
             frozenset(self._automatic),
             self._usual_ranges(),
+            frozenset([*self._cpu_only, *self._models("cpu_only_composing_models")]),
             mode,
             self._number("optuna_max_trials", 200) if mode == "optuna" else None,
             protocol,
-            {str(name).replace("-", "_"): str(value) for name, value in self._mapping("triton_server_flags").items()},
             Path(self._text("output_model_repository_path", "output_model_repository")),
             Path(self._text("export_path", ".")),
             Path(self._text("checkpoint_directory", "checkpoints")),
@@ -207,20 +204,18 @@ class _Reader:
 
     def _notices(self) -> list[str]:
         """Refuses what there is not; names what does nothing."""
-        notices = []
+        notices: list[str] = []
+        known = {**OPTIONS, **OPTIONS_OF_REPORT}
         self._check_perf_flags(self._document)
+        self._check_gpus()
         for name in self._document:
             if name in ("model_type", "triton_launch_mode", "config_file"):
                 continue
-            if name not in OPTIONS:
-                close = nearest(str(name), OPTIONS)
+            if name not in known:
+                close = nearest(str(name), known)
                 hint = f"did you mean '{close}'?" if close else None
                 raise ConfigError(f"there is no option '{name}'", path=self._path, key=str(name), hint=hint)
-            status, note = OPTIONS[name]
-            if status == "refused":
-                raise ConfigError(f"option '{name}' is not offered: {note}", path=self._path, key=name)
-            if status == "ignored":
-                notices.append(f"option '{name}' is ignored: {note}")
+            notices += self._notice(str(name), known[name])
         if self._document.get("model_type", "generic") != "generic":
             raise self._wrong(
                 "model_type", "is generic: there are no language models here", self._document["model_type"]
@@ -230,13 +225,31 @@ class _Reader:
             raise self._wrong("triton_launch_mode", "is local: each trial starts a server of its own", mode)
         return notices
 
+    def _notice(self, option: str, known: tuple[Status, str], model: str = "") -> list[str]:
+        """A line for an option that does nothing here; one that is not offered is refused."""
+        status, note = known
+        whose = f"option '{option}'{f' of {model!r}' if model else ''}"
+        if status == "refused":
+            raise ConfigError(f"{whose} is not offered: {note}", path=self._path, key=option)
+        return [f"{whose} is ignored: {note}"] if status == "ignored" else []
+
+    def _check_gpus(self) -> None:
+        """All GPUs and none can be said of any machine; some would need others hidden."""
+        if self._document.get("gpus") not in (None, "all", ["all"], "", "[]", []):
+            raise ConfigError(
+                "option 'gpus' names some, and the servers have all that this command has",
+                path=self._path,
+                key="gpus",
+                hint="leave it out, and set CUDA_VISIBLE_DEVICES for this command",
+            )
+
     def _check_perf_flags(self, options: Mapping[str, Any]) -> None:
         """Refuses flags of perf_analyzer without which other figures would come out; one that is false is not given."""
         flags = options.get("perf_analyzer_flags") or {}
         if not isinstance(flags, dict):
             raise self._wrong("perf_analyzer_flags", "has values by name", flags)
         for name in (
-            str(flag).replace("_", "-") for flag, given in flags.items() if not (given is None or given is False)
+            str(flag).replace("_", "-") for flag, value in flags.items() if not (value is None or value is False)
         ):
             if name not in PERF_FLAGS_WITHOUT_EFFECT:
                 raise ConfigError(
@@ -262,17 +275,36 @@ class _Reader:
         return found
 
     def _model(self, name: str, spec: Mapping[str, Any]) -> ModelPlan:
-        if unknown := spec.keys() - _MODEL_OPTIONS.keys():
-            raise self._wrong(name, f"has {', '.join(_MODEL_OPTIONS)}", min(unknown))
+        self._options(name, spec, MODEL_OPTIONS)
         self._check_perf_flags(spec)
-        self._notices_of_models += [
-            f"option '{option}' of '{name}' is ignored" for option in spec if not _MODEL_OPTIONS[option]
-        ]
         ranges = {**self._config_ranges(name, spec), **self._load_ranges(spec)}
         weight = spec.get("weighting") or 1  # its own parser takes 0 for not given
         if not isinstance(weight, int) or isinstance(weight, bool) or weight < 0:
             raise self._wrong("weighting", "is a whole number above 0", weight)
-        return ModelPlan(name, ranges, self._goal(spec), float(weight))
+        return ModelPlan(
+            name, ranges, self._goal(spec), float(weight), self._flags(spec) or self._flags(self._document)
+        )
+
+    def _behind(self, name: str, spec: Mapping[str, Any]) -> dict[str, Sequence[Value]]:
+        """The values of a model that others call."""
+        self._options(name, spec, OPTIONS_BEHIND)
+        return self._config_ranges(name, spec)
+
+    def _options(self, name: str, spec: Mapping[str, Any], known: Mapping[str, tuple[Status, str]]) -> None:
+        """Refuses what a model has not; notes what does nothing."""
+        if unknown := spec.keys() - known.keys():
+            raise self._wrong(name, f"has {', '.join(known)}", min(unknown))
+        for option in spec:
+            self._notices_of_models += self._notice(option, known[option], name)
+        if spec.get("cpu_only"):
+            self._cpu_only.add(name)
+
+    def _flags(self, options: Mapping[str, Any]) -> dict[str, str]:
+        """Of servers: those of a model take the place of those of all."""
+        flags = options.get("triton_server_flags") or {}
+        if not isinstance(flags, dict):
+            raise self._wrong("triton_server_flags", "has values by name", flags)
+        return {str(name).replace("-", "_"): str(value) for name, value in flags.items()}
 
     def _config_ranges(self, name: str, spec: Mapping[str, Any]) -> dict[str, Sequence[Value]]:
         """The lists of the file; without any, and unless that is disabled, the ranges of its automatic search."""
@@ -386,12 +418,6 @@ class _Reader:
         value = self._document.get(option, own)
         if not isinstance(value, str) or not value:
             raise self._wrong(option, "is a text", value)
-        return value
-
-    def _mapping(self, option: str) -> Mapping[str, Any]:
-        value = self._document.get(option) or {}
-        if not isinstance(value, dict):
-            raise self._wrong(option, "has values by name", value)
         return value
 
     def _wrong(self, option: str, expected: str, value: object) -> ConfigError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -31,7 +31,7 @@ from alipes.tune.results import Rejected, Results
 from alipes.tune.tuning import Ranges, run
 from alipes.tune.variant import changed
 
-__all__ = ["goal_of", "profile", "ranges_of"]
+__all__ = ["check_cpu_only", "goal_of", "profile", "ranges_of"]
 
 _OF_SERVER: Final = frozenset({"memory_mb", "cores"})
 """Figures that all models share."""
@@ -94,9 +94,13 @@ def _search(
     involved = read_models(plan.repository, [*names, *plan.called])
     # With models behind models the original's own `brute` is a quick search: their values multiply.
     search = "quick" if plan.search == "brute" and len(involved) > len(names) else plan.search
+    flags = group[0].flags
+    if any(one.flags != flags for one in group):
+        raise ConfigError("models that get requests at the same time have one server", key="triton_server_flags")
     wanted: dict[str, dict[str, Sequence[Value]]] = {}
 
     def loads(completed: Mapping[str, ModelConfig]) -> Ranges:
+        check_cpu_only(plan.cpu_only, completed)
         wanted.update(ranges_of(plan, group, completed))
         return {name: {knob: row[knob] for knob in row if knob in plan.load_knobs} for name, row in wanted.items()}
 
@@ -113,7 +117,7 @@ def _search(
             history=plan.checkpoint / "history.jsonl",
             extra_models=plan.called,
             each=each,
-            **plan.flags,  # type: ignore[arg-type]  # flags of servers are no names of arguments
+            **flags,  # type: ignore[arg-type]  # flags of servers are no names of arguments
         )
 
     untouched = searched(loads)
@@ -160,6 +164,17 @@ def ranges_of(
         }
         for name, rows in wanted.items()
     }
+
+
+def check_cpu_only(names: Collection[str], completed: Mapping[str, ModelConfig]) -> None:
+    """Refuses a model of which the file says that it runs on the CPU, and its configuration that it does not."""
+    for name in completed.keys() & set(names):
+        if any(group.kind == group.KIND_GPU for group in completed[name].instance_group):
+            raise ConfigError(
+                f"'{name}' is to run on the CPU, and its configuration has instances on GPUs",
+                key="cpu_only",
+                hint="say KIND_CPU in its configuration",
+            )
 
 
 def _is_alien(knob: str, config: ModelConfig, *, is_automatic: bool) -> bool:
