@@ -22,7 +22,12 @@ from alipes.compat.pytriton.client.async_waiting import (
 )
 from alipes.compat.pytriton.client.exceptions import PyTritonClientTimeoutError
 from alipes.compat.pytriton.client.states import ModelState, get_model_state
-from alipes.compat.pytriton.client.waiting import create_client_from_url
+from alipes.compat.pytriton.client.waiting import (
+    create_client_from_url,
+    get_model_config,
+    wait_for_model_ready,
+    wait_for_server_ready,
+)
 from support.ports import free_ports
 from support.pytriton_models import write_models
 from support.server import ServerProcess
@@ -79,7 +84,7 @@ def test_a_server_that_is_not_there_is_a_time_out(name: str) -> None:
     asyncio.run(run())
 
 
-def test_states_are_read_by_clients_that_wait_too(server: ServerProcess) -> None:
+def test_clients_that_wait_are_those_of_tritonclient_too(server: ServerProcess) -> None:
     clients: list[Any] = [
         create_client_from_url(f"http://{server.http}"),
         create_client_from_url(f"grpc://{server.grpc}"),
@@ -87,6 +92,15 @@ def test_states_are_read_by_clients_that_wait_too(server: ServerProcess) -> None
         tritonclient.grpc.InferenceServerClient(server.grpc),
     ]
     for client in clients:
+        wait_for_server_ready(client, 30)
+        wait_for_model_ready(client, "queued", timeout_s=30)
+        assert get_model_config(client, "queued", "1", 30).max_batch_size == 8
+        with pytest.raises(PyTritonClientTimeoutError, match=r"^Waiting for model said/<latest> to be ready timed out"):
+            wait_for_model_ready(client, "said", timeout_s=0.1)
         assert get_model_state(client, "queued") is ModelState.READY
         assert get_model_state(client, "said") is ModelState.UNAVAILABLE
         client.close()
+    nowhere = f"127.0.0.1:{free_ports(1)[0]}"
+    for client in (tritonclient.http.InferenceServerClient(nowhere), tritonclient.grpc.InferenceServerClient(nowhere)):
+        with pytest.raises(PyTritonClientTimeoutError, match=r"^Waiting for server to be ready timed out\.$"):
+            wait_for_server_ready(client, 0.1)

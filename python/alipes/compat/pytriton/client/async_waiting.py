@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 from alipes.compat.pytriton.client.exceptions import PyTritonClientTimeoutError
-from alipes.compat.pytriton.client.states import ModelState, state_of
-from alipes.compat.pytriton.parser import ModelConfigParser
+from alipes.compat.pytriton.client.failures import no_server
+from alipes.compat.pytriton.client.states import ModelState, config_of, json_form, state_of
 from alipes.compat.pytriton.triton_model_config import TritonModelConfig
-from alipes.errors import AlipesError
 
 __all__ = [
     "AwaitedServer",
@@ -28,12 +25,6 @@ _PAUSES: Final = 10
 """Pauses in the time of a wait, as in PyTriton, unless they are longer than the longest."""
 _LONGEST_PAUSE_S: Final = 0.5
 
-_ERRORS_OF_CLIENTS: Final = (
-    ("tritonclient.utils", "InferenceServerException"),
-    ("grpc._cython.cygrpc", "UsageError"),
-)
-"""What tritonclient raises while there is no server, beside errors of Python: they exist once it is imported."""
-
 
 class AwaitedServer(Protocol):
     """A client: the names are those of `tritonclient.http.aio` and `tritonclient.grpc.aio`."""
@@ -47,7 +38,7 @@ class AwaitedServer(Protocol):
     def is_model_ready(self, model_name: str, model_version: str, /) -> Awaitable[bool]:
         """Whether a model is ready."""
 
-    def get_model_config(self, model_name: str, model_version: str, /) -> Awaitable[Any]:
+    def get_model_config(self, model_name: str, model_version: str, /, **form: Any) -> Awaitable[Any]:
         """A model's configuration."""
 
     def get_model_repository_index(self) -> Awaitable[Any]:
@@ -84,14 +75,12 @@ async def asyncio_get_model_config(
     try:
         async with asyncio.timeout(timeout_s):
             await asyncio_wait_for_model_ready(client, model_name, model_version, timeout_s)
-            # Over gRPC tritonclient returns a message, or, on request, a document around the configuration.
-            form = {"as_json": True} if "as_json" in inspect.signature(client.get_model_config).parameters else {}
-            document = await client.get_model_config(model_name, model_version or "", **form)
+            document = await client.get_model_config(model_name, model_version or "", **json_form(client))
     except TimeoutError as error:
         raise PyTritonClientTimeoutError(
             f"Timeout while waiting for model {model_name} config (timeout={timeout_s:0.2f})"
         ) from error
-    return ModelConfigParser.from_dict(document.get("config", document))
+    return config_of(document)
 
 
 async def asyncio_wait_for_server_ready(asyncio_client: AwaitedServer, sleep_time_s: float) -> None:
@@ -169,12 +158,6 @@ async def _until(is_ready: Callable[[], Awaitable[bool]], pause_s: float, text: 
                 return
         except TimeoutError as error:
             raise PyTritonClientTimeoutError(text) from error
-        except _no_server():
+        except no_server():
             pass
         await asyncio.sleep(pause_s)
-
-
-def _no_server() -> tuple[type[Exception], ...]:
-    """What clients raise while there is no server, or none yet."""
-    theirs = (getattr(sys.modules.get(module), name, None) for module, name in _ERRORS_OF_CLIENTS)
-    return AlipesError, OSError, RuntimeError, *(error for error in theirs if error is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 from alipes.compat.pytriton.client.exceptions import (
@@ -11,10 +12,22 @@ from alipes.compat.pytriton.client.exceptions import (
 )
 from alipes.errors import AlipesError, DeadlineExceeded, TransportError
 
-__all__ = ["is_timeout", "of_async_call", "of_call"]
+__all__ = ["is_timeout", "no_server", "of_async_call", "of_call"]
 
 _IN_QUEUE: Final = "Request timeout expired"
 """What a server says of a request that waited too long in its queue: its own refusal, not the end of a wait here."""
+
+_ERRORS_OF_CLIENTS: Final = (
+    ("tritonclient.utils", "InferenceServerException"),
+    ("grpc._cython.cygrpc", "UsageError"),
+)
+"""What tritonclient raises while there is no server, beside errors of Python: they exist once it is imported."""
+
+
+def no_server() -> tuple[type[Exception], ...]:
+    """What our clients and those of tritonclient raise while there is no server, or none yet."""
+    theirs = (getattr(sys.modules.get(module), name, None) for module, name in _ERRORS_OF_CLIENTS)
+    return AlipesError, OSError, RuntimeError, *(error for error in theirs if error is not None)
 
 
 def is_timeout(error: AlipesError) -> bool:

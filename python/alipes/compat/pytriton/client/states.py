@@ -1,13 +1,24 @@
-"""States of models out of a repository index, as the clients of tritonclient and our own return it."""
+"""States and configurations of models out of what the clients of tritonclient and our own return."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from alipes.compat.pytriton.parser import ModelConfigParser
+from alipes.compat.pytriton.triton_model_config import TritonModelConfig
 from alipes.types import ModelState
 
-__all__ = ["ModelState", "get_model_state", "parse_grpc_response", "parse_http_response", "state_of"]
+__all__ = [
+    "ModelState",
+    "config_of",
+    "get_model_state",
+    "json_form",
+    "parse_grpc_response",
+    "parse_http_response",
+    "state_of",
+]
 
 States: TypeAlias = dict[tuple[str, str], ModelState]
 """By name and version."""
@@ -40,6 +51,16 @@ def state_of(index: Any, model_name: str, model_version: str | None) -> ModelSta
     versions = {version: state for (name, version), state in states.items() if name == model_name}
     wanted = model_version if model_version is not None else max(versions, key=int, default="")
     return versions.get(wanted, ModelState.UNAVAILABLE)
+
+
+def json_form(client: Any) -> dict[str, Any]:
+    """The option that has a client return a configuration as JSON; tritonclient over gRPC needs it."""
+    return {"as_json": True} if "as_json" in inspect.signature(client.get_model_config).parameters else {}
+
+
+def config_of(document: Mapping[str, Any]) -> TritonModelConfig:
+    """A model's configuration as `get_model_config` of a client returned it: over gRPC in a document around it."""
+    return ModelConfigParser.from_dict(document.get("config", document))
 
 
 def _fields(entry: Any) -> dict[str, Any]:

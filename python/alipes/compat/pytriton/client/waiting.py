@@ -6,11 +6,14 @@ import asyncio
 import time
 from typing import Any, Final
 
+from alipes.client.plain.base import PlainClient
 from alipes.compat.pytriton.client.exceptions import (
     PyTritonClientInferenceServerError,
     PyTritonClientModelUnavailableError,
     PyTritonClientTimeoutError,
 )
+from alipes.compat.pytriton.client.failures import no_server
+from alipes.compat.pytriton.client.states import config_of, json_form
 from alipes.compat.pytriton.client.transport import PlainAsyncClient, PlainSyncClient, not_repeated
 from alipes.compat.pytriton.client.url import TritonUrl
 from alipes.compat.pytriton.parser import ModelConfigParser
@@ -73,30 +76,30 @@ def create_client_from_url(url: str, network_timeout_s: float | None = None) -> 
     return PlainSyncClient(where, timeout_s=limit_s, retry=not_repeated())
 
 
-def wait_for_server_ready(client: PlainSyncClient, timeout_s: float | None = None) -> None:
+def wait_for_server_ready(client: Any, timeout_s: float | None = None) -> None:
     """Wait for a server.
 
     Args:
-        client: A client of `create_client_from_url`.
+        client: A client of `create_client_from_url`, or one of tritonclient.
         timeout_s: Longest wait; a minute by default.
 
     Raises:
         PyTritonClientTimeoutError: If the server is not ready then.
     """
     wait = _Wait(_DEFAULT_WAIT_FOR_SERVER_READY_TIMEOUT_S if timeout_s is None else timeout_s)
-    while not client.is_ready(timeout_s=wait.probe_s()):
+    while not _answers_yes(client, "is_server_ready", wait):
         if (pause_s := wait.pause_s()) is None:
             raise PyTritonClientTimeoutError("Waiting for server to be ready timed out.")
         time.sleep(pause_s)
 
 
 def wait_for_model_ready(
-    client: PlainSyncClient, model_name: str, model_version: str | None = None, timeout_s: float | None = None
+    client: Any, model_name: str, model_version: str | None = None, timeout_s: float | None = None
 ) -> None:
     """Wait for a server, and for a model of it.
 
     Args:
-        client: A client of `create_client_from_url`.
+        client: A client of `create_client_from_url`, or one of tritonclient.
         model_name: The model.
         model_version: Its version; the latest by default.
         timeout_s: Longest wait; five minutes by default.
@@ -106,7 +109,7 @@ def wait_for_model_ready(
     """
     wait = _Wait(DEFAULT_WAIT_FOR_MODEL_TIMEOUT_S if timeout_s is None else timeout_s)
     wait_for_server_ready(client, wait.left_s())
-    while not client.is_model_ready(model_name, model_version, timeout_s=wait.probe_s()):
+    while not _answers_yes(client, "is_model_ready", wait, model_name, model_version or ""):
         if (pause_s := wait.pause_s()) is None:
             shown = f"{model_name}/{model_version or LATEST_MODEL_VERSION}"
             raise PyTritonClientTimeoutError(f"Waiting for model {shown} to be ready timed out.")
@@ -114,7 +117,7 @@ def wait_for_model_ready(
 
 
 def get_model_config(
-    client: PlainSyncClient, model_name: str, model_version: str | None = None, timeout_s: float | None = None
+    client: Any, model_name: str, model_version: str | None = None, timeout_s: float | None = None
 ) -> TritonModelConfig:
     """The configuration of a model, which is waited for.
 
@@ -125,7 +128,7 @@ def get_model_config(
     """
     wait_for_model_ready(client, model_name, model_version, timeout_s)
     try:
-        return ModelConfigParser.from_dict(client.config(model_name, model_version))
+        return config_of(client.get_model_config(model_name, model_version or "", **json_form(client)))
     except AlipesError as error:
         raise _unread(error) from error
 
@@ -157,6 +160,17 @@ async def await_config(
         return ModelConfigParser.from_dict(await client.config(model_name, model_version))
     except AlipesError as error:
         raise _unread(error) from error
+
+
+def _answers_yes(client: Any, question: str, wait: _Wait, *arguments: str) -> bool:
+    """Whether a server answers yes; no server is a no. A client of tritonclient waits as long as it was made to."""
+    ask = getattr(client, question)
+    if isinstance(client, PlainClient):  # which answers no itself, within a limit
+        return bool(ask(*arguments, timeout_s=wait.probe_s()))
+    try:
+        return bool(ask(*arguments))
+    except no_server():
+        return False
 
 
 def _unread(error: Any) -> Exception:
