@@ -60,6 +60,18 @@ def _extra(name: str, proves: str, more: str = "", budget_s: int = 400) -> Stage
     return Stage(f"extra {name}", proves, command, budget_s, ("wheel",), (PROOF,))
 
 
+def _bounds(which: str, proves: str) -> Stage:
+    folder = f".venv-{which}"
+    environment = f"{ENVIRONMENT} {folder} --group test --wheel $WHEELS --bounds {which}"
+    # Releases of other ages warn of each other, which is no fault of ours.
+    tests = (
+        f"tools/run-pytest {folder}/bin/python {which} {PYTEST} -n $PROCESSES -W ignore::DeprecationWarning"
+        ' -m "not proof and not slow and not alone"'
+        " tests/unit/cli tests/unit/config tests/e2e/test_serving.py tests/e2e/test_quickstart.py"
+    )
+    return Stage(f"bounds {which}", proves, f"{environment} && {tests}", 900, ("wheel",), (PROOF,))
+
+
 STAGES: Sequence[Stage] = (
     Stage(
         "tools", "the tools and the build settings are there", f"{ENVIRONMENT} .venv-tools --group lint", 180, (), ALL
@@ -150,6 +162,8 @@ STAGES: Sequence[Stage] = (
         "--extra torch --extra notebook --extra examples --extra plots --group buckets --torch",
         900,
     ),
+    _bounds("lowest", "the lowest versions that the requirements allow serve, and what people type works"),
+    _bounds("newest", "so do the newest"),
     Stage(
         "ways pool",
         "the same answers from the pool, step by step, with little memory for workers",

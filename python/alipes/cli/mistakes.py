@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +17,17 @@ USAGE_ERROR: Final = 2
 _WIDTH: Final = 80
 _MOST_LINES: Final = 4
 
-_OURS: Final = (
+_OURS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r": Input should be greater than or equal to (\S+)"), r" takes a number from \1 on"),
     (re.compile(r": Input should be less than or equal to (\S+)"), r" takes a number up to \1"),
     (re.compile(r": Input should be a valid integer\b.*"), " takes a whole number"),
     (re.compile(r": Input should be a valid number\b.*"), " takes a number"),
+    # As releases before typer 0.29 say it, which leave values to click.
+    (re.compile(r" \(env var: '\w+'\)"), ""),
+    (re.compile(r": (\S+) is not in the range (\S+)<=x<=(\S+)"), lambda found: _beyond(*found.groups())),
+    (re.compile(r": '.*' is not a valid int(eger)?( range)?$"), " takes a whole number"),
+    (re.compile(r": '.*' is not a valid float( range)?$"), " takes a number"),
+    (re.compile(r"extra arguments? \("), "extra argument(s) ("),
 )
 """What the command line library says of a value, and what we say."""
 
@@ -81,6 +87,10 @@ def usage_mistake(called: str, error: Exception) -> str | None:
         name = (parameter.metavar or parameter.name).upper()
         return f"{called} needs a {name}: {called} {name}"
     return f"{_sentence(error)}; see\n{called} --help"
+
+
+def _beyond(value: str, least: str, most: str) -> str:
+    return f" takes a number from {least} on" if float(value) < float(least) else f" takes a number up to {most}"
 
 
 def _is_unknown(error: Exception) -> bool:

@@ -64,6 +64,8 @@ def _rewritten(piece: re.Match[str]) -> str:
             return f"{piece['gap']}-"
         case "number" if _NUMBER.fullmatch(piece[0]) is None:
             raise TokenError(piece.start(), f"a number is written as 8, 0x1f, 017, 0.5 or 1e3, got '{piece[0]}'")
+        case "number" if piece[0].endswith("F") and piece[0][:2].lower() != "0x":
+            return f"{piece[0][:-1]}f"  # before 6.30 the parser in Python knows no other
         case "foreign":
             raise TokenError(piece.start(), f"'{piece[0]}' can stand in strings and comments alone")
         case _:

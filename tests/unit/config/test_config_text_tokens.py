@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.errors import ConfigError
+from google import protobuf
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,16 @@ def test_what_is_no_whole_number_is_refused(text: str) -> None:
         parse_pbtxt(f'name: "m"\nmax_batch_size: {text}')
 
 
-@pytest.mark.parametrize("text", ["1_0.5", "+.5", "0x1", "1.5.2", "01"])
+OLDER = tuple(map(int, protobuf.__version__.split(".")[:2])) < (6, 30)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("1_0.5", "+.5", "0x1", "1.5.2"),
+        pytest.param("01", marks=pytest.mark.skipif(OLDER, reason="the parser in Python took it before protobuf 6.30")),
+    ],
+)
 def test_what_is_no_fraction_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="failed to read text proto"):
         parse_pbtxt(f"sequence_batching {{ direct {{ minimum_slot_utilization: {text} }} }}")
