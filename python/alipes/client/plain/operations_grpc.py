@@ -11,6 +11,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from alipes.client.grpc_messages import decode_response, encode_request
 from alipes.client.plain.operations import Call, Document, index_entry
 from alipes.client.plain.retry import UNREGISTER_RETRY
+from alipes.config.schema import is_repeated
 from alipes.types import IndexEntry
 
 __all__ = ["GRPC", "GrpcOperations"]
@@ -115,7 +116,7 @@ def _value(message: Any, field: FieldDescriptor) -> Any:
     if kind is not None and kind.GetOptions().map_entry:
         nested = kind.fields_by_name["value"].message_type is not None
         return {key: plain(item) if nested else item for key, item in value.items()}
-    if field.is_repeated:
+    if is_repeated(field):
         return [_item(item, field) for item in value]
     return _item(value, field)
 
