@@ -80,7 +80,7 @@ def test_the_models_that_a_python_model_calls_are_served_and_varied(models: Path
 
 
 def test_the_default_configuration_is_the_own_one_under_every_load(models: Path) -> None:
-    sizes = {"model_config_parameters": {"max_batch_size": [4]}, "parameters": {"concurrency": [1, 2]}}
+    sizes = {"model_config_parameters": {"max_batch_size": [2]}, "parameters": {"concurrency": [1, 2]}}
     found = Searched(models, profile_models={"double": sizes}, num_configs_per_model=2)
     rows = sorted((row["Model Config Path"], row["Concurrency"]) for row in found.rows)
     names = ("double_config_0", "double_config_default")

@@ -123,14 +123,17 @@ def _search(
     untouched = searched(loads)
     if untouched.interrupted or not any(row.keys() - plan.load_knobs for row in wanted.values()):
         return untouched
-    return _joined(untouched, searched(wanted))
+    return _joined(untouched, searched(wanted), involved)
 
 
-def _joined(untouched: Results, varied: Results) -> Results:
+def _joined(untouched: Results, varied: Results, models: Mapping[str, TunedModel]) -> Results:
     """Both searches as one, which compares with the models' own configurations under the load of the best point."""
+    space = varied.space
+    # What a search compares with has the present values written anew; here the untouched one is in its place.
+    searched = [one for one in varied.outcomes if space.at(space.places(one.point)).key == one.point.key]
     results = replace(
         varied,
-        outcomes=[*untouched.outcomes, *varied.outcomes],
+        outcomes=[*untouched.outcomes, *searched],
         rejected=[*untouched.rejected, *varied.rejected],
     )
     if results.best is None:
@@ -138,7 +141,9 @@ def _joined(untouched: Results, varied: Results) -> Results:
     best = results.best.point
     load = {*best.values} - {*best.variant.values}
     present = next((one for one in untouched.outcomes if {*one.point.values} == load), varied.present)
-    return replace(results, present=present, configs=varied.configs if best.variant.values else {})
+    rows = {name: best.variant.of_model(name) for name in models}
+    configs = {name: changed(models[name].written, row) for name, row in rows.items() if row}
+    return replace(results, present=present, configs=configs)
 
 
 def ranges_of(
