@@ -121,8 +121,9 @@ impl Cached {
     fn warn(&self, model: &ModelVersion, TooLarge { bytes, limit_bytes }: TooLarge) {
         let Some(events) = model.events.as_ref().filter(|_| !self.warned.swap(true, Ordering::Relaxed)) else { return };
         let text = format!(
-            "model '{}' version {}: a response with its request takes {bytes} bytes, more than the {limit_bytes} of the \
-             response cache. Such responses are sent and not cached: --cache-config=local,size=N makes the cache larger",
+            "model '{}' version {}: a response with its request takes {bytes} bytes, more than the {limit_bytes} of \
+             the response cache. Such responses are sent and not cached: --cache-config=local,size=N makes the cache \
+             larger",
             model.name, model.spec.version
         );
         events.push(Event::Notice { level: WARNING, text });

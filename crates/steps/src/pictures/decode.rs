@@ -51,10 +51,9 @@ pub fn decode(file: &File<'_>, max_pixels: u64, orient: bool) -> Result<Bitmap, 
             still(decoder, "WebP", max_pixels)?
         }
     };
-    match orientation::of(file) {
+    match if orient { orientation::of(file) } else { Orientation::NoTransforms } {
         Orientation::NoTransforms => Ok(bitmap),
-        orientation if orient => turned(bitmap, orientation),
-        _ => Ok(bitmap),
+        orientation => turned(bitmap, orientation),
     }
 }
 

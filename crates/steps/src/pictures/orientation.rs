@@ -8,7 +8,7 @@ use image::metadata::Orientation;
 
 use super::container::{File, Format};
 use super::segments::segments;
-use super::webp;
+use super::{png, webp};
 
 /// Most bytes of a text of a PNG file that are looked at, as they are once they are expanded. EXIF in a JPEG file has
 /// 64 KiB at most, and twice as many digits.
@@ -22,7 +22,7 @@ pub fn of(file: &File<'_>) -> Orientation {
     let (exif, xmp) = match file.format {
         Format::Jpeg => in_jpeg(&file.bytes),
         Format::Png => in_png(&file.bytes),
-        Format::Webp => (webp::chunk(&file.bytes, *b"EXIF"), webp::chunk(&file.bytes, *b"XMP ")),
+        Format::Webp => in_webp(&file.bytes),
     };
     let exif = exif.as_deref().map(|exif| exif.strip_prefix(b"Exif\0\0").unwrap_or(exif));
     exif.and_then(Orientation::from_exif_chunk)
@@ -42,14 +42,14 @@ fn in_jpeg(file: &[u8]) -> Blocks<'_> {
     (named(b"Exif\0\0"), named(XMP_NAME))
 }
 
+fn in_webp(file: &[u8]) -> Blocks<'_> {
+    (webp::chunk(file, b"EXIF").map(Cow::Borrowed), webp::chunk(file, b"XMP ").map(Cow::Borrowed))
+}
+
 fn in_png(file: &[u8]) -> Blocks<'_> {
     let (mut exif, mut profile, mut xmp) = (None, None, None);
-    let mut rest = file.get(8..).unwrap_or_default();
-    while let Some((head, behind)) = rest.split_first_chunk::<8>() {
-        let [a, b, c, d, name @ ..] = *head;
-        let length = u32::from_be_bytes([a, b, c, d]) as usize;
-        let body = &behind[..length.min(behind.len())];
-        match &name {
+    for (name, body, _) in png::chunks(file) {
+        match name {
             b"eXIf" => exif = exif.or(Some(Cow::Borrowed(body))),
             // Of each kind the first alone is looked at, and expanded: a file may have thousands.
             b"tEXt" | b"zTXt" | b"iTXt" => match text(name, body) {
@@ -59,8 +59,6 @@ fn in_png(file: &[u8]) -> Blocks<'_> {
             },
             _ => {}
         }
-        // Behind each chunk stands its checksum.
-        rest = behind.get(length.saturating_add(4)..).unwrap_or_default();
     }
     (exif.or_else(|| profile.and_then(|text| from_digits(&text)).map(Cow::Owned)), xmp)
 }
@@ -78,9 +76,9 @@ impl<'a> Text<'a> {
 }
 
 /// Keyword and text of a chunk. Source: the specification of PNG, section 11.3.3.
-fn text(kind: [u8; 4], body: &[u8]) -> Option<(&[u8], Text<'_>)> {
+fn text<'a>(kind: &[u8; 4], body: &'a [u8]) -> Option<(&'a [u8], Text<'a>)> {
     let (keyword, rest) = split(body)?;
-    let (is_compressed, bytes) = match &kind {
+    let (is_compressed, bytes) = match kind {
         b"tEXt" => (false, rest),
         b"zTXt" => (true, rest.get(1..)?),
         _ => {

@@ -2,6 +2,7 @@
 //! hold gigabytes.
 
 use std::borrow::Cow;
+use std::iter;
 
 const SIGNATURE_BYTES: usize = 8;
 
@@ -17,14 +18,14 @@ pub fn pruned(file: &[u8]) -> Cow<'_, [u8]> {
     let Some((signature, mut rest)) = file.split_at_checked(SIGNATURE_BYTES) else { return Cow::Borrowed(file) };
     let mut found = signature.to_vec();
     let mut is_whole = true;
-    while let Some((chunk, behind)) = first_chunk(rest) {
-        if is_read(&chunk[4..8]) {
+    for (name, _, chunk) in chunks(file) {
+        if is_read(name) {
             found.extend_from_slice(chunk);
         } else {
             is_whole = false;
         }
-        rest = behind;
-        if chunk[4..].starts_with(b"IEND") {
+        rest = &rest[chunk.len()..];
+        if name == b"IEND" {
             break;
         }
     }
@@ -35,14 +36,20 @@ pub fn pruned(file: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(found)
 }
 
-fn first_chunk(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let length = u32::from_be_bytes(*bytes.first_chunk()?) as usize;
-    bytes.split_at_checked(length.checked_add(HEAD_BYTES + SUM_BYTES)?)
+/// The name, the data and all bytes of each chunk, up to where the file is cut off.
+pub fn chunks(file: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8], &[u8])> {
+    let mut rest = file.get(SIGNATURE_BYTES..).unwrap_or_default();
+    iter::from_fn(move || {
+        let length = u32::from_be_bytes(*rest.first_chunk()?) as usize;
+        let (chunk, behind) = rest.split_at_checked(length.checked_add(HEAD_BYTES + SUM_BYTES)?)?;
+        rest = behind;
+        Some((chunk[4..].first_chunk()?, &chunk[HEAD_BYTES..HEAD_BYTES + length], chunk))
+    })
 }
 
 /// Whether a chunk is read, by its name: a capital says that every reader has to know it.
-fn is_read(name: &[u8]) -> bool {
-    name[0].is_ascii_uppercase() || READ.iter().any(|read| *read == name)
+fn is_read(name: &[u8; 4]) -> bool {
+    name[0].is_ascii_uppercase() || READ.contains(&name)
 }
 
 #[cfg(test)]

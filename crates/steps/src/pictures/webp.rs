@@ -1,6 +1,6 @@
 //! The sizes of frames in a WebP file. Its head tells the size of the canvas, which its frames need not keep to.
 
-use std::borrow::Cow;
+use std::iter;
 
 /// Bytes in front of the chunks: `RIFF`, a length, `WEBP`.
 const HEAD_BYTES: usize = 12;
@@ -16,33 +16,31 @@ pub fn frames(file: &[u8]) -> Vec<(u32, u32)> {
 }
 
 /// What the first chunk of a name holds; none where there is none.
-pub fn chunk(file: &[u8], wanted: [u8; 4]) -> Option<Cow<'_, [u8]>> {
-    let mut chunks = file.get(HEAD_BYTES..).unwrap_or_default();
-    while let Some((head, rest)) = chunks.split_first_chunk::<8>() {
-        let [a, b, c, d, length @ ..] = *head;
-        let length = u32::from_le_bytes(length) as usize;
-        if [a, b, c, d] == wanted {
-            return Some(Cow::Borrowed(&rest[..length.min(rest.len())]));
-        }
-        chunks = rest.get(length.saturating_add(length % 2)..).unwrap_or_default();
-    }
-    None
+pub fn chunk<'a>(file: &'a [u8], wanted: &[u8; 4]) -> Option<&'a [u8]> {
+    let mut chunks = chunks(file.get(HEAD_BYTES..).unwrap_or_default());
+    chunks.find_map(|(name, body)| (name == *wanted).then_some(body))
 }
 
-fn collect(mut chunks: &[u8], found: &mut Vec<(u32, u32)>) {
-    while let Some((head, rest)) = chunks.split_first_chunk::<8>() {
+/// The name and the body of each chunk; of one that is cut off what there is, for a decoder may read that, too.
+fn chunks(mut bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
+    iter::from_fn(move || {
+        let (head, rest) = bytes.split_first_chunk::<8>()?;
         let [a, b, c, d, length @ ..] = *head;
         let length = u32::from_le_bytes(length) as usize;
-        // A decoder may read a chunk that is cut off, too.
-        let body = &rest[..length.min(rest.len())];
-        match &[a, b, c, d] {
+        // Chunks of odd lengths are followed by a byte.
+        bytes = rest.get(length.saturating_add(length % 2)..).unwrap_or_default();
+        Some(([a, b, c, d], &rest[..length.min(rest.len())]))
+    })
+}
+
+fn collect(bytes: &[u8], found: &mut Vec<(u32, u32)>) {
+    for (name, body) in chunks(bytes) {
+        match &name {
             b"VP8 " => found.extend(lossy(body)),
             b"VP8L" => found.extend(lossless(body)),
             b"ANMF" => collect(body.get(FRAME_BYTES..).unwrap_or_default(), found),
             _ => {}
         }
-        // Chunks of odd lengths are followed by a byte.
-        chunks = rest.get(length.saturating_add(length % 2)..).unwrap_or_default();
     }
 }
 
