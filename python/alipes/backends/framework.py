@@ -68,9 +68,12 @@ class FrameworkBackend(PythonBackend):
         if is_complete(config):
             return
         default = self.draft.options.model.default_max_batch_size
-        key = proof_key(self.draft.version_folder, [self.program, *self._command, config_json(config)])
+        wanted = wants_proof(config, default)
+        # A key reads the whole folder.
+        facts = [self.program, *self._command, config_json(config)]
+        key = proof_key(self.draft.version_folder, facts) if wanted else ""
         proof = known_proof(key)
-        found = self._ask(prove_rows=proof is None and wants_proof(config, default))
+        found = self._ask(prove_rows=wanted and proof is None)
         if found["rows"] is not None:
             proof = RowProof(**found["rows"])
             keep_proof(key, proof)
