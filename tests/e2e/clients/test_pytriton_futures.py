@@ -144,11 +144,12 @@ def test_closing_ends_responses_that_are_under_way(serve: Serve, repository: Pat
     config = "max_batch_size: 1\nmodel_transaction_policy { decoupled: true }\n"
     add_python_model(repository, "held", HELD_STREAM, signature="x: FP32[1] -> y: FP32[1]", config=config)
     client = DecoupledModelClient(f"grpc://{serve(repository, environment=notes.environment).grpc}", "held")
-    many = [client.infer_sample(ONE) for _ in range(2)]
-    assert next(many[0])["y"] == 1
+    first = client.infer_sample(ONE)
+    assert next(first)["y"] == 1  # each request has a stream: of two, the server may take the second one first
+    second = client.infer_sample(ONE)
     client.close()
     notes.write("go on")
-    for responses in many:
+    for responses in (first, second):
         with pytest.raises(PyTritonClientInferenceServerError):
             list(responses)
     with pytest.raises(PyTritonClientClosedError):
