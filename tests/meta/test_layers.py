@@ -46,7 +46,8 @@ ALLOWED = {
     "loadtest": {"client", "plots", "tables"},
     "plots": {"monitor"},
     "advise": {"client", "config", "tables", "tune"},
-    "tune": {"client", "config", "loadtest", "plots", "serve", "tables"},
+    # What perf_analyzer's flags in Model Analyzer's files mean.
+    "tune": {"client", "compat", "config", "loadtest", "plots", "serve", "tables"},
 }
 EVERYBODY = {"errors", "types", "_core", "lazily", "leaving", "process_folder"}
 # These may import anything.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,19 @@ class TritonPythonModel:
 
     def asked(self, rows):
         call = pb_utils.InferenceRequest(model_name="double", requested_output_names=["Y"], inputs=[rows])
+        return call.exec()
+"""
+
+# Asks the model that a request names; random names are none.
+ROUTER = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.routed(request) for request in requests]
+
+    def routed(self, request):
+        name = pb_utils.get_input_tensor_by_name(request, "NAME").as_numpy()[0].decode()
+        rows = pb_utils.get_input_tensor_by_name(request, "X")
+        call = pb_utils.InferenceRequest(model_name=name, requested_output_names=["Y"], inputs=[rows])
         return call.exec()
 """
 
@@ -77,6 +91,25 @@ def test_the_models_that_a_python_model_calls_are_served_and_varied(models: Path
     assert {row["Model"] for row in found.rows} == {"caller"}
     configs = {path.parent.name for path in found.written if path.name == "config.pbtxt"}
     assert {name.partition("_config_")[0] for name in configs} == {"caller", "double"}
+
+
+def test_a_python_model_gets_the_data_of_the_flags_of_perf_analyzer(models: Path) -> None:
+    add_model(models, "triple", times(3))
+    add_python_model(models, "caller", ROUTER, signature="NAME: BYTES[1]; X: FP32[1, 2] -> Y: FP32[1, 2]")
+    data = models.parent / "input_data.json"
+    steps = [{"NAME": [name], "X": {"content": [1, 2], "shape": [1, 2]}} for name in ("double", "triple")]
+    data.write_text(json.dumps({"data": steps}))
+    options: dict[str, Any] = {
+        "profile_models": "caller",
+        "bls_composing_models": "double,triple",
+        "run_config_search_disable": True,
+        "override_output_model_repository": True,
+    }
+    found = Searched(models, **options, perf_analyzer_flags={"input-data": str(data)})
+    assert [one.failure for one in found.results.outcomes] == [""]
+    data.write_text(json.dumps({"data": [{"X": [1, 2]}]}))
+    refused = Searched(models, **options, perf_analyzer_flags={"input-data": str(data)})
+    assert "missing tensor NAME" in refused.results.outcomes[-1].failure, "another file is another workload"
 
 
 def test_the_default_configuration_is_the_own_one_under_every_load(models: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from alipes import ConfigError, Unsupported
+from alipes.compat.perf_analyzer.settings import SentData
 from alipes.tune import Limit, Objective
 from alipes.tune.analyzer.config_values import config_values
 from alipes.tune.analyzer.options import MODEL_OPTIONS, OPTIONS, OPTIONS_BEHIND, OPTIONS_OF_REPORT
@@ -192,11 +193,10 @@ def test_options_of_a_model_that_others_call_are_ignored_by_name() -> None:
 @pytest.mark.parametrize(
     "flags",
     [
-        {"shape": ["X:3,224,224"]},
-        {"input-data": "data.json"},
-        {"string_data": "a"},
         {"percentile": 95},
-        {"string-length": 0},
+        {"input_tensor_format": "json"},
+        {"request-parameter": "a:1:int"},
+        {"latency-threshold": 0},
     ],
 )
 def test_flags_of_perf_analyzer_that_the_figures_depend_on_are_refused(flags: dict[str, Any], of_model: bool) -> None:
@@ -205,6 +205,40 @@ def test_flags_of_perf_analyzer_that_the_figures_depend_on_are_refused(flags: di
     name = next(iter(flags)).replace("_", "-")
     with pytest.raises(ConfigError, match=f"perf_analyzer_flags' has '{name}'") as refused:
         read_plan(None, {**BASE, **options})
+    assert refused.value.key == "perf_analyzer_flags"
+
+
+@pytest.mark.parametrize("of_model", [False, True])
+def test_flags_of_perf_analyzer_say_what_is_sent(tmp_path: Path, of_model: bool) -> None:
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file in files:
+        file.write_text("{}")
+    flags = {"input-data": [*map(str, files)], "shape": ["X:3,2", "Y:4"], "string_data": "a", "string-length": 3}
+    given: dict[str, Any] = {"perf_analyzer_flags": flags}
+    plan = read_plan(None, {**BASE, **({"profile_models": {"m": given}} if of_model else given)})
+    shapes = {"X": (3, 2), "Y": (4,)}
+    assert plan.models[0].sent == SentData(source=files, shapes=shapes, text="a", text_length=3)
+    assert not plan.notices
+
+
+def test_flags_of_perf_analyzer_of_a_model_replace_those_of_all() -> None:
+    given: dict[str, Any] = {"profile_models": {"m": {"perf_analyzer_flags": {"input-data": "zero"}}, "n": {}}}
+    plan = read_plan(None, {**BASE, **given, "perf_analyzer_flags": {"shape": "X:3"}})
+    assert [one.sent for one in plan.models] == [SentData(source="zero"), SentData(shapes={"X": (3,)})]
+    assert read_plan(None, {**BASE, "perf_analyzer_flags": {"max-trials": 3}}).models[0].sent is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ({"input-data": "nowhere.json"}, "Unsupported type provided: 'nowhere.json'"),
+        ({"shape": "X"}, "There must be a colon after input name"),
+        ({"string-length": 0}, "string-length"),
+    ],
+)
+def test_flags_of_perf_analyzer_that_cannot_be_read_are_refused(flags: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=text) as refused:
+        read_plan(None, {**BASE, "perf_analyzer_flags": flags})
     assert refused.value.key == "perf_analyzer_flags"
 
 

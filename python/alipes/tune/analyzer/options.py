@@ -11,6 +11,7 @@ __all__ = [
     "OPTIONS",
     "OPTIONS_BEHIND",
     "OPTIONS_OF_REPORT",
+    "PERF_FLAGS_OF_DATA",
     "PERF_FLAGS_WITHOUT_EFFECT",
     "Status",
 ]
@@ -32,7 +33,7 @@ OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
         constraints cpu_only_composing_models ensemble_composing_models export_path filename_model_gpu
         filename_model_inference filename_server_only inference_output_fields latency_budget min_throughput
         model_repository num_configs_per_model objectives optuna_max_trials output_model_repository_path
-        override_output_model_repository profile_models request_rate request_rate_search_enable
+        override_output_model_repository perf_analyzer_flags profile_models request_rate request_rate_search_enable
         run_config_profile_models_concurrently_enable run_config_search_disable run_config_search_max_concurrency
         run_config_search_max_instance_count run_config_search_max_model_batch_size
         run_config_search_max_request_rate run_config_search_min_concurrency run_config_search_min_instance_count
@@ -49,7 +50,7 @@ OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
     ),
     **_table(
         "ignored",
-        "perf_analyzer_cpu_util perf_analyzer_flags perf_analyzer_max_auto_adjusts perf_analyzer_path "
+        "perf_analyzer_cpu_util perf_analyzer_max_auto_adjusts perf_analyzer_path "
         "perf_analyzer_timeout perf_output perf_output_path client_max_retries",
         "the load test is alipes' own, and settles or says that it did not",
     ),
@@ -87,9 +88,10 @@ _BEHIND: Final = "it gets no requests of its own, and the server has the options
 
 MODEL_OPTIONS: Final[Mapping[str, tuple[Status, str]]] = {
     **_table(
-        "works", "parameters objectives constraints model_config_parameters cpu_only weighting triton_server_flags"
+        "works",
+        "parameters objectives constraints model_config_parameters cpu_only weighting triton_server_flags "
+        "perf_analyzer_flags",
     ),
-    **_table("ignored", "perf_analyzer_flags", "the load test is alipes' own, and settles or says that it did not"),
     **_table("ignored", "triton_docker_args", "servers are alipes' own, without Docker"),
     **_table("refused", "genai_perf_flags", "there are no language models of that interface"),
     **_table("refused", "triton_server_environment", _ENVIRONMENT),
@@ -101,6 +103,9 @@ OPTIONS_BEHIND: Final[Mapping[str, tuple[Status, str]]] = {
     for name in MODEL_OPTIONS
 }
 """Likewise of a model that ensembles or Python models call."""
+
+PERF_FLAGS_OF_DATA: Final = ("input-data", "shape", "string-data", "string-length")
+"""Flags of perf_analyzer that say what is sent, which the load test takes."""
 
 PERF_FLAGS_WITHOUT_EFFECT: Final = frozenset(
     [

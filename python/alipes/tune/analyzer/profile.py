@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from alipes.compat.perf_analyzer.data_requests import DataRequests
 from alipes.config.pbtxt import to_pbtxt
 from alipes.config.platforms import ENSEMBLE
 from alipes.config.schema import ModelConfig
@@ -94,6 +95,7 @@ def _search(
     involved = read_models(plan.repository, [*names, *plan.called])
     # With models behind models the original's own `brute` is a quick search: their values multiply.
     search = "quick" if plan.search == "brute" and len(involved) > len(names) else plan.search
+    requests = [_requests(one) for one in group]
     flags = group[0].flags
     if any(one.flags != flags for one in group):
         raise ConfigError("models that get requests at the same time have one server", key="triton_server_flags")
@@ -107,7 +109,7 @@ def _search(
     def searched(ranges: Ranges | Callable[[Mapping[str, ModelConfig]], Ranges]) -> Results:
         return run(
             plan.repository,
-            [ModelRequests(name) for name in names],
+            requests,
             ranges=ranges,
             goal=goal_of(group),
             search=search,  # type: ignore[arg-type]  # one of three, as was checked
@@ -124,6 +126,15 @@ def _search(
     if untouched.interrupted or not any(row.keys() - plan.load_knobs for row in wanted.values()):
         return untouched
     return _joined(untouched, searched(wanted), involved)
+
+
+def _requests(model: ModelPlan) -> ModelRequests:
+    if model.sent is None:
+        return ModelRequests(model.name)
+    try:
+        return DataRequests.of(model.name, model.sent)
+    except OSError as error:
+        raise ConfigError(f"the data of '{model.name}' cannot be read: {error}", key="perf_analyzer_flags") from error
 
 
 def _joined(untouched: Results, varied: Results, models: Mapping[str, TunedModel]) -> Results:
