@@ -31,6 +31,18 @@ def halves(x: Annotated[np.ndarray, np.float32, (None, 2)]) -> Annotated[np.ndar
 @alipes.model(max_batch_size=64)
 def named(text: list[str], count: list[int], x: NDArray[np.float64]) -> dict[str, object]:
     return {"text": [one.upper() for one in text], "count": [one + 1 for one in count], "x": x / 3}
+
+
+@alipes.model
+def centred(x: Annotated[np.ndarray, np.float32, (None, 2)]) -> Annotated[np.ndarray, np.float32, (None, 2)]:
+    return x - x.mean(0)
+
+
+@alipes.model(max_batch_size=64)
+def noted(x: Annotated[np.ndarray, np.float32, (None, 2)]) -> Annotated[np.ndarray, np.float32, (None, 2)]:
+    with open(NOTES, "a") as file:
+        file.write(f"{x.tolist()}\\n")
+    return x
 """
 
 #: Read by the annotations' own reader: that of the data plane takes only the media type that nearly all clients send.
@@ -72,9 +84,13 @@ NAMED = [
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
-    folder: Path = tmp_path_factory.mktemp("rows")
-    (folder / "app.py").write_text(APP)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rows")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
+    (folder / "app.py").write_text(f"NOTES = {str(folder / 'notes')!r}\n{APP}")
     return serve_module(folder / "app.py")
 
 
@@ -104,6 +120,22 @@ def test_of_many_that_come_together_each_has_its_own_answer(server: ServerProces
     with ThreadPoolExecutor(32) as threads:
         together = list(threads.map(ask, range(len(HALVES) * 8)))
     assert together == alone * 8
+
+
+def test_axis_0_is_no_batch_unless_the_author_says_so(server: ServerProcess) -> None:
+    rows = [[[at, 1], [at + 2, 5]] for at in range(64)]
+    with ThreadPoolExecutor(16) as threads:
+        bodies = [json.dumps({"x": x}) for x in rows]
+        answers = list(threads.map(lambda body: answer(server, "/centred", body, "application/json"), bodies))
+    assert {(status, body) for status, _, body in answers} == {(200, b"[[-1.0,-2.0],[1.0,2.0]]")}
+
+
+def test_a_function_is_called_for_requests_alone(server: ServerProcess, folder: Path) -> None:
+    # It may write to a database: neither its rows nor its readiness are tried with made-up arguments.
+    notes = folder / "notes"
+    assert not notes.exists()
+    assert answer(server, "/noted", '{"x": [1, 2]}', "application/json")[0] == 200
+    assert notes.read_text() == "[[1.0, 2.0]]\n"
 
 
 def test_tensors_and_documents_are_answered_side_by_side(server: ServerProcess) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import onnx
@@ -74,6 +74,24 @@ def test_rows_are_distinguished_in_every_datatype(tmp_path: Path, sample: np.nda
     assert why_not_joined(wanted, lambda arrays: [length(arrays["x"])], {"x": sample}) is None
     whole = why_not_joined(wanted, lambda arrays: [length(arrays["x"]) * len(set(arrays["x"].flat))], {"x": sample})
     assert whole is not None
+
+
+def untouched(x: Annotated[np.ndarray, np.float32, (None, 2)]) -> Annotated[np.ndarray, np.float32, (None, 2)]:
+    raise AssertionError("it may write to a database")
+
+
+def test_an_annotated_function_is_not_called_by_its_export(tmp_path: Path) -> None:
+    model = qv.ModelRepository(tmp_path).add("m", "python")
+    model.export_version(untouched, max_batch_size=8)
+    assert model.config.max_batch_size == 8
+    with pytest.raises(ExportError, match="database"):  # a function without annotations is called
+        qv.ModelRepository(tmp_path).add("n", "python").export_version(
+            plain, input_shapes={"x": (None, 2)}, output_names=["y"], max_batch_size=8
+        )
+
+
+def plain(x):  # type: ignore[no-untyped-def]  # annotations would say what it takes
+    raise AssertionError("it may write to a database")
 
 
 def centred() -> onnx.ModelProto:

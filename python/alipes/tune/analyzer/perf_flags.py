@@ -25,15 +25,15 @@ def ignored_flags(document: OptionsDocument, flags: Any) -> list[str]:
         ConfigError: If there is one without which other figures would come out.
     """
     known = {*PERF_FLAGS_OF_DATA, *PERF_FLAGS_WITHOUT_EFFECT}
-    given = _given(document, flags)
-    if unknown := [name for name in given if name not in known]:
+    named = _named(document, flags)
+    if unknown := [name for name in named if name not in known]:
         raise ConfigError(
             f"option '{_OPTION}' has '{unknown[0]}', which is not offered, and the figures depend on it",
             path=document.path,
             key=_OPTION,
             hint="leave the flag out, or search with `alipes tune`",
         )
-    return [name for name in given if name in PERF_FLAGS_WITHOUT_EFFECT]
+    return [name for name in named if name in PERF_FLAGS_WITHOUT_EFFECT]
 
 
 def sent_data(document: OptionsDocument, flags: Any) -> SentData | None:
@@ -44,7 +44,7 @@ def sent_data(document: OptionsDocument, flags: Any) -> SentData | None:
     """
     words = [
         f"--{name}={one}"
-        for name, value in _given(document, flags).items()
+        for name, value in _named(document, flags).items()
         if name in PERF_FLAGS_OF_DATA
         for one in (value if isinstance(value, list) else [value])
     ]
@@ -56,7 +56,7 @@ def sent_data(document: OptionsDocument, flags: Any) -> SentData | None:
         raise ConfigError(f"option '{_OPTION}': {error}", path=document.path, key=_OPTION) from error
 
 
-def _given(document: OptionsDocument, flags: Any) -> dict[str, Any]:
+def _named(document: OptionsDocument, flags: Any) -> dict[str, Any]:
     """Values by name in perf_analyzer's spelling; one that is false is not given."""
     flags = flags or {}
     if not isinstance(flags, dict):
