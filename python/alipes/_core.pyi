@@ -730,7 +730,7 @@ class TritonError:
     ALREADY_EXISTS: ClassVar[int]
     CANCELLED: ClassVar[int]
 
-    def __new__(cls, message: str, code: int = 1) -> TritonError:
+    def __new__(cls, message: str | bytes, code: int = 1) -> TritonError:
         """An error; without a code it is INTERNAL."""
     def message(self) -> str: ...
     def code(self) -> int: ...
@@ -743,7 +743,7 @@ class Tensor:
     them are left.
     """
 
-    def __new__(cls, name: str, ndarray: np.ndarray[Any, Any]) -> Tensor:
+    def __new__(cls, name: str | bytes, ndarray: np.ndarray[Any, Any]) -> Tensor:
         """A tensor over an array's elements, which are copied only where they do not lie row by row.
 
         Raises:
@@ -830,11 +830,11 @@ class InferenceRequest:
 
     def __new__(
         cls,
-        request_id: str = "",
+        request_id: str | bytes = "",
         correlation_id: int | str = 0,
         inputs: Sequence[Tensor] = ...,
-        requested_output_names: Sequence[str] = ...,
-        model_name: str = ...,
+        requested_output_names: Sequence[str | bytes] = ...,
+        model_name: str | bytes = ...,
         model_version: int = -1,
         flags: int = 0,
         timeout: int = 0,
@@ -874,7 +874,9 @@ class ResponseIterator:
     def __iter__(self) -> Iterator[InferenceResponse]: ...
     def __next__(self) -> InferenceResponse: ...
     def cancel(self) -> None:
-        """Tells the called model that no further response is wanted."""
+        """Has the called model see that its request is cancelled. Its responses still come, up to the last."""
+    def close(self) -> None:
+        """Takes no further response, also where a thread waits for one. Not a method of Triton's."""
 
 @final
 class OnnxProbe:

@@ -28,6 +28,30 @@ class TritonPythonModel:
             sender.send(flags=FINAL)
 """
 
+# Sends responses of a million letters each.
+LARGE = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for index in range(int(text(request))):
+                sender.send(good("x" * 1_000_000))
+            sender.send(flags=FINAL)
+"""
+
+# Sends a response, and an error once it is cancelled.
+PATIENT = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            sender.send(good("begun"))
+            while not sender.is_cancelled():
+                time.sleep(0.001)
+            error = pb_utils.TritonError("stopped " + text(request), pb_utils.TritonError.CANCELLED)
+            sender.send(pb_utils.InferenceResponse(error=error), flags=FINAL)
+"""
+
 CALLER = """
 def request(model, how):
     tensor = pb_utils.Tensor("HOW", np.array([str(how)], dtype=object))
@@ -83,11 +107,42 @@ class TritonPythonModel:
             return await asyncio.gather(*[one(count) for count in range(4)])
         return asyncio.run(all())
 
+    def long_stream(self):
+        responses = request("counter", 1000).exec(decoupled=True)
+        first, again = [[tell(response) for response in responses] for _ in range(2)]
+        return [len(first), first == again == [*map(str, range(1000)), "-"]]
+
+    def large_stream(self):
+        responses = request("large", 30).exec(decoupled=True)
+        return [len(tell(response)) for response in responses]
+
     def cancel(self):
         responses = request("counter", 1000000).exec(decoupled=True)
         first = [tell(next(responses)) for _ in range(3)]
         responses.cancel()
-        return [first, [tell(response) for response in responses]]
+        later = [tell(response) for response in responses]
+        return [first, len(later) < 999990, later[-1]]
+
+    def cancel_patient(self):
+        responses, queued = [request("patient", name).exec(decoupled=True) for name in ("one", "two")]
+        first = tell(next(responses))
+        queued.cancel()
+        left = [tell(response) for response in queued]
+        responses.cancel()
+        responses.cancel()
+        return [first, left, [tell(response) for response in responses]]
+
+    def drop_queued(self):
+        responses, queued = [request("patient", name).exec(decoupled=True) for name in ("one", "two")]
+        next(responses)
+        del queued
+        responses.cancel()
+        return [tell(response) for response in responses]
+
+    def names_of_bytes(self):
+        tensor = pb_utils.Tensor(b"HOW", np.array(["bytes"], dtype=object))
+        made = pb_utils.InferenceRequest(model_name=b"callee", requested_output_names=[b"OUT"], inputs=[tensor])
+        return tell(made.exec())
 
     def forget(self):
         next(request("counter", 1000000).exec(decoupled=True))
@@ -107,6 +162,8 @@ def server(serve_module: Callable[..., ServerProcess], tmp_path_factory: pytest.
     repository: Path = tmp_path_factory.mktemp("models")
     add_model(repository, "callee", CALLEE)
     add_model(repository, "counter", COUNTER, decoupled=True)
+    add_model(repository, "large", LARGE, decoupled=True)
+    add_model(repository, "patient", PATIENT, decoupled=True)
     add_model(repository, "caller", CALLER)
     return serve_module(repository)
 
@@ -118,7 +175,12 @@ def server(serve_module: Callable[..., ServerProcess], tmp_path_factory: pytest.
         ("tasks", [f"<{index}>" for index in range(50)]),
         ("stream", [["0", "1", "2", "-"]] * 2),
         ("streams", [[*map(str, range(count)), "-"] for count in range(4)]),
-        ("cancel", [["0", "1", "2"], ["0", "1", "2"]]),
+        ("long_stream", [1001, True]),
+        ("large_stream", [1_000_000] * 30 + [1]),
+        ("cancel", [["0", "1", "2"], True, "-"]),
+        ("cancel_patient", ["begun", ["!the request was cancelled"], ["!stopped one"]]),
+        ("drop_queued", ["!stopped one"]),
+        ("names_of_bytes", "<bytes>"),
         ("forget", "<after>"),
         ("kept", ["<0>", "<1>", "<2>"]),
         ("in_initialize", "BLS is only supported during the 'execute' function."),
@@ -137,4 +199,4 @@ def test_a_response_can_be_passed_on(server: ServerProcess) -> None:
 def test_a_call_that_fails_is_a_response(server: ServerProcess) -> None:
     status, text = ask(server, "caller", "wrong")
     assert status == 200
-    assert "Model 'absent' is not ready." in text
+    assert "Request for unknown model: 'absent' is not found" in text

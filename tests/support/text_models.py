@@ -23,7 +23,7 @@ instance_group [{{ count: 1 kind: KIND_CPU }}]
 
 # In front of every model's code. `text` reads the request; `good` makes an answer.
 _PRELUDE = """
-import asyncio, gc, json, os, queue, threading
+import asyncio, gc, json, os, queue, threading, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
 

@@ -15,7 +15,8 @@ pub struct Caller {
     ticket: u64,
     // Set once the request is in the worker's ring.
     place: OnceLock<(LinkHandle, u32)>,
-    gone: AtomicBool,
+    cancelled: AtomicBool,
+    left: AtomicBool,
 }
 
 impl Caller {
@@ -25,7 +26,8 @@ impl Caller {
             worker: Arc::downgrade(worker),
             ticket,
             place: OnceLock::new(),
-            gone: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+            left: AtomicBool::new(false),
         })
     }
 
@@ -34,16 +36,20 @@ impl Caller {
         let _ = self.place.set((link.clone(), slot));
     }
 
-    /// Has the request withdrawn if the caller left before it was placed. Either this or the notice itself sees both.
+    /// Has the request withdrawn if it was cancelled before it was placed. Either this or the notice itself sees both.
     pub fn catch_up(&self) {
-        if self.gone.load(Ordering::SeqCst) {
+        if self.cancelled.load(Ordering::SeqCst) {
             self.withdraw();
         }
     }
 
     fn withdraw(&self) {
-        if let (Some((_, slot)), Some(worker)) = (self.place.get(), self.worker.upgrade()) {
+        let Some((link, slot)) = self.place.get() else { return };
+        if let Some(worker) = self.worker.upgrade() {
             receive::withdraw(&worker, *slot, self.ticket);
+        }
+        if self.left.load(Ordering::SeqCst) {
+            link.caller_left(*slot, self.ticket);
         }
     }
 }
@@ -53,7 +59,12 @@ pub struct Watch(pub Arc<Caller>);
 
 impl Observer for Watch {
     fn cancelled(&self) {
-        self.0.gone.store(true, Ordering::SeqCst);
+        self.0.left.store(true, Ordering::SeqCst);
+        self.cancelled_by_reader();
+    }
+
+    fn cancelled_by_reader(&self) {
+        self.0.cancelled.store(true, Ordering::SeqCst);
         self.0.withdraw();
     }
 

@@ -38,15 +38,26 @@ pub struct CallId {
 }
 
 /// A call that is not over. Dropping it withdraws the call.
-#[expect(dead_code, reason = "held for what their drop does")]
 enum OpenCall {
     Inference(OpenInference),
+    #[expect(dead_code, reason = "held for what its drop does")]
     Control(Aborting),
+}
+
+/// How the worker ends a call before its last answer.
+#[derive(Clone, Copy)]
+pub enum EndOfCall {
+    /// It still takes the answers, up to the last.
+    Cancelled,
+    /// It takes none.
+    Dropped,
 }
 
 /// An inference that is not over, and where its answers go.
 struct OpenInference {
-    _caller: Arc<Caller>,
+    caller: Arc<Caller>,
+    // Not kept alive: a model that is unloaded waits for nobody who only calls it.
+    callee: Weak<ModelVersion>,
     answers: Arc<Answers>,
 }
 
@@ -100,7 +111,7 @@ pub fn start(worker: &Arc<Worker>, model: &Arc<ModelVersion>, life: u64, call: C
     }
     // Its process may have ended, and its calls been withdrawn, before this one was among them.
     if worker.state.lock().life != life {
-        cancel(worker, id);
+        remove(worker, id);
     }
 }
 
@@ -117,8 +128,27 @@ pub fn start_last(worker: &Arc<Worker>, life: u64, call: Call) {
     }
 }
 
-/// The worker no longer wants the answer, so the call is cancelled.
-pub fn cancel(worker: &Worker, id: CallId) {
+/// The worker wants a call to end before its last answer. One that waits leaves the queue of its model.
+pub fn end(worker: &Worker, id: CallId, end: EndOfCall) {
+    let calls = worker.calls.0.lock();
+    let Some(OpenCall::Inference(call)) = calls.get(&id) else {
+        drop(calls);
+        return remove(worker, id);
+    };
+    let (caller, callee) = (Arc::clone(&call.caller), Weak::clone(&call.callee));
+    drop(calls);
+    match end {
+        EndOfCall::Cancelled => caller.cancel(),
+        EndOfCall::Dropped => remove(worker, id),
+    }
+    drop(caller);
+    if let Some(callee) = callee.upgrade() {
+        callee.caller_left();
+    }
+}
+
+/// A call is over, or is withdrawn with this.
+fn remove(worker: &Worker, id: CallId) {
     let call = worker.calls.0.lock().remove(&id);
     drop(call);
 }
@@ -143,12 +173,12 @@ fn control_call(worker: &Arc<Worker>, context: Arc<Context>, id: CallId, name: S
         };
         post(&answering, id, true, outcome, None);
         // Nothing is aborted any more: this is the task's last step.
-        cancel(&answering, id);
+        remove(&answering, id);
     };
     let task = handle.spawn(timed(Task::WorkerCall, answer));
     worker.calls.0.lock().insert(id, OpenCall::Control(Aborting(task.abort_handle())));
     if task.is_finished() {
-        cancel(worker, id);
+        remove(worker, id);
     }
 }
 
@@ -200,14 +230,14 @@ fn infer_call(worker: &Arc<Worker>, context: &Context, id: CallId, call: InferCa
         wait: Mutex::default(),
     });
     match submit(context, call, parent, &answers) {
-        Ok(caller) => {
+        Ok((callee, caller)) => {
             let caller = Arc::new(caller);
-            let open = OpenInference { _caller: Arc::clone(&caller), answers: Arc::clone(&answers) };
+            let open = OpenInference { caller: Arc::clone(&caller), callee, answers: Arc::clone(&answers) };
             worker.calls.0.lock().insert(id, OpenCall::Inference(open));
             answers.known(caller);
             // The last answer may have come before the call stood here.
             if answers.over.load(Ordering::SeqCst) {
-                cancel(worker, id);
+                remove(worker, id);
             }
         }
         Err(error) => {
@@ -251,7 +281,7 @@ impl Reader for Answers {
         post_answer(&worker, self.call, last, &self.request_id, response.answer, receipt);
         if last {
             self.over.store(true, Ordering::SeqCst);
-            cancel(&worker, self.call);
+            remove(&worker, self.call);
         }
     }
 }
@@ -290,17 +320,25 @@ impl Answers {
 ///
 /// The texts are those of Triton's Python backend: whatever is refused carries the model's name in front. The code is
 /// that of the refusal, which a `model.py` does not see.
-fn submit(context: &Context, call: InferCall, parent: Parent, answers: &Arc<Answers>) -> Result<Caller, InferError> {
+fn submit(
+    context: &Context,
+    call: InferCall,
+    parent: Parent,
+    answers: &Arc<Answers>,
+) -> Result<(Weak<ModelVersion>, Caller), InferError> {
     let name = call.model.clone();
     let text = |text: &str| format!("Model {name} - Error when running inference: {text}");
     let refused = |error: InferError| InferError { message: text(&error.message), ..error };
     let version = if call.version > 0 { call.version.to_string() } else { String::new() };
-    let found = context.registry.find(&name, &version).map_err(|error| error.code);
-    let model = found.and_then(|model| if model.is_ready() { Ok(model) } else { Err(Code::Unavailable) });
-    let model = model.map_err(|code| {
-        let unready = format!("Failed for execute the inference request. Model '{name}' is not ready.");
-        InferError::new(code, text(&unready))
-    })?;
+    let unready =
+        |code| InferError::new(code, format!("Failed for execute the inference request. Model '{name}' is not ready."));
+    let model = match context.registry.find(&name, &version) {
+        Ok(model) if model.is_ready() => model,
+        Ok(_) => return Err(refused(unready(Code::Unavailable))),
+        // Since 2.73 the text says what was looked for.
+        Err(error) if context.config.triton_release.is_later() => return Err(refused(error)),
+        Err(error) => return Err(refused(unready(error.code))),
+    };
     if model.is_decoupled() && !call.decoupled {
         return Err(InferError::invalid(text(&format!(
             "Model {name} is using the decoupled. The current BLS request call doesn't support models using the \
@@ -315,7 +353,8 @@ fn submit(context: &Context, call: InferCall, parent: Parent, answers: &Arc<Answ
     *answers.wait.lock() = wait;
     let arrival = Arrival { at: alipes_clock::now(), chain: Some(chain), shares: None };
     let respond = || Responder::into_mailbox(&Mailbox::read_by(Arc::clone(answers) as Arc<dyn Reader>), 0);
-    model.submit(request, arrival, respond).map_err(refused)
+    let caller = model.submit(request, arrival, respond).map_err(refused)?;
+    Ok((Arc::downgrade(&model), caller))
 }
 
 fn request(call: InferCall, inputs: Vec<Tensor>) -> Result<InferRequest, InferError> {

@@ -24,7 +24,7 @@ use alipes_stats::statistics::{Execution, ExecutionTimes, FailureReason};
 use bytes::Bytes;
 
 use super::calls;
-use super::calls::{CallId, Receipt};
+use super::calls::{CallId, EndOfCall, Receipt};
 use super::worker::{State, Worker};
 use super::{claim_limit, forms_batches};
 
@@ -46,7 +46,7 @@ pub struct Received {
     samples: Vec<Pending>,
     turns: Vec<usize>,
     calls: Vec<Call>,
-    cancelled_calls: Vec<u64>,
+    ends_of_calls: Vec<(u64, EndOfCall)>,
     logs: Vec<LogLine>,
     checked: Vec<(u64, bool)>,
     receipts: Vec<Receipt>,
@@ -122,7 +122,8 @@ fn take(
             received.receipts.extend(state.held.release(lease));
         }
         Message::Call(call) => received.calls.push(call),
-        Message::CallCancelled { id } => received.cancelled_calls.push(id),
+        Message::CallCancelled { id } => received.ends_of_calls.push((id, EndOfCall::Cancelled)),
+        Message::CallDropped { id } => received.ends_of_calls.push((id, EndOfCall::Dropped)),
         Message::Log(line) => received.logs.push(line),
     }
     Ok(())
@@ -438,9 +439,9 @@ impl Received {
             }
         }
         outgoing.send();
-        let Received { life, again, samples, turns, calls, cancelled_calls, checked, receipts, ready, refused, .. } =
+        let Received { life, again, samples, turns, calls, ends_of_calls, checked, receipts, ready, refused, .. } =
             self;
-        Rest { life, again, samples, turns, calls, cancelled_calls, checked, receipts, ready, refused }
+        Rest { life, again, samples, turns, calls, ends_of_calls, checked, receipts, ready, refused }
     }
 }
 
@@ -451,7 +452,7 @@ pub struct Rest {
     samples: Vec<Pending>,
     turns: Vec<usize>,
     calls: Vec<Call>,
-    cancelled_calls: Vec<u64>,
+    ends_of_calls: Vec<(u64, EndOfCall)>,
     checked: Vec<(u64, bool)>,
     receipts: Vec<Receipt>,
     ready: bool,
@@ -476,8 +477,8 @@ impl Rest {
         for call in self.calls {
             calls::start(worker, model, self.life, call);
         }
-        for number in self.cancelled_calls {
-            calls::cancel(worker, CallId { life: self.life, number });
+        for (number, end) in self.ends_of_calls {
+            calls::end(worker, CallId { life: self.life, number }, end);
         }
         self.turns
     }

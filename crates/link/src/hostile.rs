@@ -198,6 +198,7 @@ impl Case {
             let ticket = self.ticket - self.dice.below(u64::from(SLOTS));
             let _ = (self.server.is_claimed(slot, ticket), self.server.revoke(slot, ticket));
             handle.cancel(slot, ticket);
+            handle.caller_left(slot, ticket);
             handle.consumed(slot, ticket, 1, 1);
         }
         self.server.wake();

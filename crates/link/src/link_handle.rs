@@ -25,6 +25,11 @@ impl LinkHandle {
         self.slots.cancel(slot, ticket);
     }
 
+    /// As [`ServerEnd::caller_left`](crate::server_end::ServerEnd::caller_left).
+    pub fn caller_left(&self, slot: u32, ticket: u64) {
+        self.slots.caller_left(slot, ticket);
+    }
+
     /// As [`ServerEnd::wake`](crate::server_end::ServerEnd::wake).
     pub fn wake(&self) {
         self.slots.wake();

@@ -76,8 +76,13 @@ pub enum Message {
     },
     /// The model asks the server for something.
     Call(Call),
-    /// The model no longer waits for a call's answers.
+    /// The model wants a call to end, and takes its answers up to the last.
     CallCancelled {
+        /// Which call.
+        id: u64,
+    },
+    /// The model no longer waits for a call's answers.
+    CallDropped {
         /// Which call.
         id: u64,
     },

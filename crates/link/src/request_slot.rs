@@ -30,6 +30,8 @@ pub(crate) struct RequestSlot {
     state: AtomicU64,
     /// The ticket of a cancelled request; a ticket rather than a flag, so that it needs no reset.
     cancelled: AtomicU64,
+    /// The ticket of a request whose caller has left, likewise.
+    left: AtomicU64,
     frame_offset: AtomicU64,
     frame_len: AtomicU32,
     rows: AtomicU32,
@@ -90,13 +92,23 @@ impl RequestSlot {
         })
     }
 
-    /// Nobody waits for the ticket. The credit bell is to be rung afterwards, as after [`RequestSlot::consumed`].
+    /// The caller of the ticket wants it to end, and takes its responses up to the last.
     pub fn cancel(&self, ticket: u64) {
         self.cancelled.store(ticket, Ordering::Release);
     }
 
     pub fn is_cancelled(&self, ticket: u64) -> bool {
         self.cancelled.load(Ordering::Acquire) == ticket
+    }
+
+    /// Nobody waits for the ticket. The credit bell is to be rung afterwards, as after [`RequestSlot::consumed`].
+    pub fn caller_left(&self, ticket: u64) {
+        self.cancel(ticket);
+        self.left.store(ticket, Ordering::Release);
+    }
+
+    pub fn has_caller(&self, ticket: u64) -> bool {
+        self.left.load(Ordering::Acquire) != ticket
     }
 
     pub fn consumed(&self, responses: u32, bytes: u64) {
@@ -109,7 +121,7 @@ impl RequestSlot {
         (self.consumed_responses.load(Ordering::Relaxed), self.consumed_bytes.load(Ordering::Relaxed))
     }
 
-    /// Where senders wait until something is consumed or cancelled.
+    /// Where senders wait until something is consumed, or the caller has left.
     pub fn credit(&self) -> &Bell {
         &self.credit
     }
@@ -149,9 +161,12 @@ mod tests {
         slot.publish(&ENTRY);
         slot.consumed(2, 100);
         slot.cancel(77);
+        assert!(slot.has_caller(77));
+        slot.caller_left(77);
         assert_eq!(slot.consumption(), (2, 100));
         slot.publish(&Entry { ticket: 78, ..ENTRY });
         assert_eq!(slot.consumption(), (0, 0));
         assert!(!slot.is_cancelled(78) && slot.is_cancelled(77));
+        assert!(slot.has_caller(78) && !slot.has_caller(77));
     }
 }

@@ -95,6 +95,10 @@ impl RequestSlots {
         self.change(slot, ticket, |slot| slot.cancel(ticket));
     }
 
+    pub fn caller_left(&self, slot: u32, ticket: u64) {
+        self.change(slot, ticket, |slot| slot.caller_left(ticket));
+    }
+
     pub fn consumed(&self, slot: u32, ticket: u64, responses: u32, bytes: u64) {
         self.change(slot, ticket, |slot| slot.consumed(responses, bytes));
     }

@@ -128,9 +128,14 @@ impl ServerEnd {
         self.slots.is_claimed(slot, ticket)
     }
 
-    /// Tells the worker that nobody waits for the request any more, and wakes senders that wait for credit.
+    /// Tells the worker that the caller wants the request to end, and takes its responses up to the last.
     pub fn cancel(&self, slot: u32, ticket: u64) {
         self.slots.cancel(slot, ticket);
+    }
+
+    /// Tells the worker that nobody waits for the request any more, and wakes senders that wait for credit.
+    pub fn caller_left(&self, slot: u32, ticket: u64) {
+        self.slots.caller_left(slot, ticket);
     }
 
     /// Posts an answer to a call. False: the ring is full now, try again after the next message.

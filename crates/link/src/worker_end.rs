@@ -40,7 +40,7 @@ pub enum Credit {
     /// It may.
     Go,
     /// Nobody waits for it any more.
-    Cancelled,
+    CallerLeft,
 }
 
 /// The worker's end. Several threads use it at once; none of them may hold the interpreter in a call that blocks.
@@ -223,7 +223,7 @@ impl WorkerEnd {
         self.link.header().verbose.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether nobody waits for the request any more.
+    /// Whether the caller wants the request to end, or has left.
     pub fn is_cancelled(&self, slot: u32, ticket: u64) -> bool {
         self.link.slot(slot).is_cancelled(ticket)
     }
@@ -311,8 +311,8 @@ impl WorkerEnd {
     /// What [`WorkerEnd::wait_credit`] gives; `None` where it would wait.
     pub fn credit(&self, slot: u32, ticket: u64, sent_responses: u64, sent_bytes: u64) -> Option<Credit> {
         let slot = self.link.slot(slot);
-        if self.is_abandoned() || slot.is_cancelled(ticket) || !slot.is(ticket, State::Claimed) {
-            return Some(Credit::Cancelled);
+        if self.is_abandoned() || !slot.has_caller(ticket) || !slot.is(ticket, State::Claimed) {
+            return Some(Credit::CallerLeft);
         }
         let (responses, bytes) = slot.consumption();
         let go = sent_responses.saturating_sub(responses) < WorkerEnd::MAX_WAITING_RESPONSES

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker, ready};
 
-use alipes_protocol::{InferError, Origin};
+use alipes_protocol::{Code, InferError, Origin};
 use parking_lot::Mutex;
 
 use super::responder::{Answer, Observer};
@@ -126,6 +126,8 @@ struct Channel {
 #[derive(Default)]
 struct ChannelState {
     cancelled: bool,
+    /// It was cancelled, and its caller takes responses up to the last.
+    read_on: bool,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -154,13 +156,17 @@ impl Sender {
     pub(super) fn observe(&self, observer: Arc<dyn Observer>) {
         let Some(channel) = &self.0 else { return };
         let mut state = channel.state.lock();
-        if state.cancelled {
+        let (cancelled, read_on) = (state.cancelled, state.read_on);
+        if cancelled && !read_on {
             drop(state);
             return observer.cancelled();
         }
-        let before = state.observer.replace(observer);
+        let before = state.observer.replace(Arc::clone(&observer));
         drop(state);
         drop(before);
+        if cancelled {
+            observer.cancelled_by_reader();
+        }
     }
 
     /// A way for one response that is not the last.
@@ -177,6 +183,10 @@ impl Sender {
     }
 
     pub(super) fn dismiss(mut self) {
+        let read_on = self.0.as_ref().is_some_and(|channel| channel.state.lock().read_on);
+        if read_on {
+            return self.end(Some(Err(cancelled())));
+        }
         self.0 = None;
     }
 
@@ -191,9 +201,14 @@ impl Sender {
 impl Drop for Sender {
     fn drop(&mut self) {
         if self.0.is_some() {
-            self.end(Some(Err(lost())));
+            self.end(Some(Err(if self.is_cancelled() { cancelled() } else { lost() })));
         }
     }
+}
+
+/// The error of a request that ends because it was cancelled. Its caller, if it still reads, gets it as the last one.
+fn cancelled() -> InferError {
+    InferError::new(Code::Cancelled, "the request was cancelled").at(Origin::Model)
 }
 
 /// The error of a request that ends without its last answer.
@@ -226,12 +241,23 @@ impl Caller {
             observer.consumed(responses, bytes);
         }
     }
+
+    /// Has the request end soon. Its responses still arrive, and a last one.
+    pub fn cancel(&self) {
+        let mut state = self.0.state.lock();
+        (state.cancelled, state.read_on) = (true, true);
+        let observer = state.observer.clone();
+        drop(state);
+        if let Some(observer) = observer {
+            observer.cancelled_by_reader();
+        }
+    }
 }
 
 impl Drop for Caller {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
-        state.cancelled = true;
+        (state.cancelled, state.read_on) = (true, false);
         let observer = state.observer.take();
         drop(state);
         if let Some(observer) = observer {
@@ -378,6 +404,32 @@ mod tests {
         assert_eq!(budget.used(), 10_000);
         drop(arrived);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_caller_that_cancels_and_reads_on_gets_an_end() {
+        let errors = |mailbox: &Mailbox| {
+            let mut arrived = VecDeque::new();
+            block_on(future::poll_fn(|context| mailbox.poll_take(context, &mut arrived)));
+            let code = |answer: Option<Answer>| answer.and_then(Result::err).map(|error| error.code);
+            arrived.into_iter().map(|response| (code(response.answer), response.last)).collect::<Vec<_>>()
+        };
+        let mailbox = Mailbox::new();
+        let (dismissed, caller) = Responder::into_mailbox(&mailbox, 1);
+        caller.cancel();
+        assert!(dismissed.is_cancelled());
+        dismissed.dismiss();
+        let (dropped, caller) = Responder::into_mailbox(&mailbox, 2);
+        caller.cancel();
+        drop(dropped);
+        let (mut answered, caller) = Responder::into_mailbox(&mailbox, 3);
+        let seen = Seen::default();
+        answered.observe(seen.clone());
+        caller.cancel();
+        caller.consumed(1, 2);
+        assert_eq!(seen.counts(), (1, 1, 2));
+        AnswerBatch::default().add(answered, reply(1));
+        assert_eq!(errors(&mailbox), [(Some(Code::Cancelled), true), (Some(Code::Cancelled), true), (None, true)]);
     }
 
     #[test]

@@ -41,6 +41,11 @@ pub trait Observer: Send + Sync + 'static {
     /// The caller has gone: no answer is wanted any more.
     fn cancelled(&self);
 
+    /// The caller wants the request to end, and takes its responses up to the last.
+    fn cancelled_by_reader(&self) {
+        self.cancelled();
+    }
+
     /// The caller has taken so many responses with so many bytes of outputs.
     fn consumed(&self, responses: u32, bytes: u64);
 }

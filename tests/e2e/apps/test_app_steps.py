@@ -230,7 +230,7 @@ def test_a_model_calls_others_of_every_kind(server: ServerProcess) -> None:
 def test_a_refusal_of_a_called_model_is_passed_on(server: ServerProcess) -> None:
     assert answer(server, "calls", {"what": "error"}) == (500, {"error": "x is negative"})
     status, document = answer(server, "calls", {"what": "nobody"})
-    assert (status, "Model 'nobody' is not ready" in document["error"]) == (404, True)
+    assert (status, "unknown model: 'nobody' is not found" in document["error"]) == (404, True)
     assert answer(server, "calls_async", {"x": -1}) == (500, {"error": "x is negative"})
 
 
@@ -261,7 +261,7 @@ def test_what_a_caller_does_wrong_is_its_own_fault(server: ServerProcess) -> Non
     status, document = answer(server, "calls", {"what": "breaks"})
     assert (status, "ZeroDivisionError" in document["error"]) == (500, True)
     status, document = answer(server, "calls", {"what": "absent"})
-    assert (status, "Model 'absent' is not ready" in document["error"]) == (404, True), "no version of it serves"
+    assert (status, "'absent' has no available versions" in document["error"]) == (404, True), "no version of it serves"
 
 
 def test_a_raised_kind_has_its_code_over_v2(server: ServerProcess) -> None:

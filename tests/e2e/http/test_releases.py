@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.models import add_model
+from support.python_models import add_python_model
 from support.server import TIMEOUT_S, ServerProcess
 
 RELEASES = ("2.51", "2.73")
@@ -30,6 +31,16 @@ class Exchange:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
+
+# Calls a model that nobody knows, and raises what it was answered.
+CALLS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        inputs = [pb_utils.get_input_tensor_by_name(requests[0], "X")]
+        call = pb_utils.InferenceRequest(model_name="nobody", requested_output_names=["Y"], inputs=inputs)
+        raise pb_utils.TritonModelException(call.exec().error().message())
+"""
+CALL = "Model nobody - Error when running inference: "
 
 UNREADY = (400, '{"error":"Model version not ready"}')
 
@@ -96,6 +107,14 @@ TABLE = (
         (404, "\"Request for unknown model: 'nobody' is not found\""),
     ),
     Exchange(
+        "a call of a model that nobody knows",
+        "POST",
+        "/v2/models/calls/infer",
+        (500, CALL + "Failed for execute the inference request. Model 'nobody' is not ready."),
+        (500, CALL + "Request for unknown model: 'nobody' is not found"),
+        body={"inputs": [INPUT | {"datatype": "INT32"}]},
+    ),
+    Exchange(
         "a version that nobody knows",
         "GET",
         "/v2/models/double/versions/7/ready",
@@ -131,6 +150,7 @@ def servers(
     """A server of each release."""
     repository: Path = tmp_path_factory.mktemp("models")
     add_model(repository, "double")
+    add_python_model(repository, "calls", CALLS, signature="X: INT32[2] -> Y: INT32[2]", config="max_batch_size: 1\n")
     forward = "--http-header-forward-pattern=sequence_.*|binary_.*"
     return {release: serve_module(repository, forward, f"--triton-release={release}") for release in RELEASES}
 

@@ -46,6 +46,19 @@ def test_a_request_has_the_arguments_of_its_constructor() -> None:
     assert request.trace() is trace
 
 
+def test_texts_may_be_bytes_of_utf_8() -> None:
+    request = make(request_id=b"r", requested_output_names=["Y", "ü".encode()], model_name=b"m")
+    assert (request.request_id(), request.requested_output_names()) == ("r", {"Y", "ü"})
+
+
+@pytest.mark.parametrize(
+    "changes", [{"model_name": b"\xff"}, {"model_name": 1}, {"requested_output_names": b"Y"}, {"request_id": None}]
+)
+def test_what_is_no_text_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(TypeError, match=r"^__init__\(\): incompatible constructor arguments\."):
+        make(**changes)
+
+
 def test_flags_can_be_set() -> None:
     request = make()
     request.set_flags(2)

@@ -38,8 +38,12 @@ def test_an_error_without_a_code_is_internal() -> None:
     assert (error.message(), error.code()) == ("text", TritonError.INTERNAL)
 
 
+def test_the_text_of_an_error_may_be_bytes() -> None:
+    assert TritonError("ü".encode()).message() == "ü"
+
+
 @pytest.mark.parametrize(
-    "arguments", [(b"text",), (None,), ("text", 8), ("text", -1), ("text", None), ("text", "NOT_FOUND")]
+    "arguments", [(5,), (b"\xff",), (None,), ("text", 8), ("text", -1), ("text", None), ("text", "NOT_FOUND")]
 )
 def test_an_impossible_error_is_a_type_error(arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError, match=r"__init__\(\): incompatible constructor arguments\."):

@@ -109,3 +109,7 @@ def test_an_array_may_change_its_values_but_not_its_layout() -> None:
 
 def test_classes_show_the_module_that_models_know() -> None:
     assert repr(Tensor("T", np.zeros(1))).startswith("<c_python_backend_utils.Tensor object at 0x")
+
+
+def test_the_name_of_a_tensor_may_be_bytes() -> None:
+    assert Tensor("ü".encode(), np.zeros(1)).name() == "ü"

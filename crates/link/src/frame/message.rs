@@ -19,6 +19,7 @@ const CALL: u8 = 7;
 const CALL_CANCELLED: u8 = 8;
 const LOG: u8 = 9;
 const CHECKED: u8 = 10;
+const CALL_DROPPED: u8 = 11;
 
 /// Writes a message; large tensors go to `slots` at once.
 pub(crate) fn write<'a, S: Slots>(
@@ -59,6 +60,10 @@ pub(crate) fn write<'a, S: Slots>(
         }
         OutMessage::CallCancelled { id } => {
             writer.u8(CALL_CANCELLED);
+            writer.u64(*id);
+        }
+        OutMessage::CallDropped { id } => {
+            writer.u8(CALL_DROPPED);
             writer.u64(*id);
         }
         OutMessage::Log(line) => {
@@ -115,13 +120,14 @@ pub(crate) fn read(frame: &Bytes, slots: &dyn Lender) -> Result<Message, Malform
         RELEASED => Message::Released { lease: reader.u64()? },
         CALL => Message::Call(call::read(reader, &sources)?),
         CALL_CANCELLED => Message::CallCancelled { id: reader.u64()? },
+        CALL_DROPPED => Message::CallDropped { id: reader.u64()? },
         LOG => Message::Log(LogLine {
             level: reader.u8()?,
             file: reader.text()?,
             line: reader.u32()?,
             text: reader.text()?,
         }),
-        _ => return Err(Malformed("a message of kind 1 to 10")),
+        _ => return Err(Malformed("a message of kind 1 to 11")),
     };
     reader.end()?;
     Ok(message)

@@ -138,6 +138,7 @@ fn any_message() -> impl Strategy<Value = Message> {
         ".{0,20}".prop_map(|text| Message::Failed { text }),
         any::<u64>().prop_map(|lease| Message::Released { lease }),
         any::<u64>().prop_map(|id| Message::CallCancelled { id }),
+        any::<u64>().prop_map(|id| Message::CallDropped { id }),
         answer().prop_map(Message::Answer),
         (option::of(times), vec(any::<(u32, u64)>(), 0..5), vec(answer(), 0..4))
             .prop_map(|(times, tickets, answers)| Message::Answers { times, tickets, answers }),
@@ -225,6 +226,7 @@ fn encode(message: &Message, store: &Store) -> Vec<u8> {
         Message::Failed { text } => write(&OutMessage::Failed { text }),
         Message::Released { lease } => write(&OutMessage::Released { lease: *lease }),
         Message::CallCancelled { id } => write(&OutMessage::CallCancelled { id: *id }),
+        Message::CallDropped { id } => write(&OutMessage::CallDropped { id: *id }),
         Message::Answer(answer) => write(&OutMessage::Answer(&borrow_answer(answer))),
         Message::Answers { times, tickets, answers } => {
             let answers: Vec<OutAnswer<'_>> = answers.iter().map(borrow_answer).collect();

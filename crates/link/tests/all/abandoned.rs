@@ -37,7 +37,7 @@ fn abandoning_ends_every_wait_of_the_worker() {
     waits(worker, &over, "mail", |worker| assert!(worker.next_mail(None).is_none()));
     waits(worker, &over, "credit", |worker| {
         let most = WorkerEnd::MAX_WAITING_RESPONSES;
-        assert_eq!(worker.wait_credit(3, 70, most, 0), Credit::Cancelled);
+        assert_eq!(worker.wait_credit(3, 70, most, 0), Credit::CallerLeft);
     });
     assert!(ended.recv_timeout(Duration::from_millis(50)).is_err(), "nothing ends a wait before that");
     assert!(!worker.is_abandoned());

@@ -177,6 +177,7 @@ fn every_other_message_arrives() {
         OutMessage::Finalized,
         OutMessage::Released { lease: 12 },
         OutMessage::CallCancelled { id: 4 },
+        OutMessage::CallDropped { id: 4 },
         OutMessage::Log(&line),
         OutMessage::Call(&control),
         OutMessage::Call(&call),
@@ -188,6 +189,7 @@ fn every_other_message_arrives() {
     assert_eq!(receive(&mut server), Message::Finalized);
     assert_eq!(receive(&mut server), Message::Released { lease: 12 });
     assert_eq!(receive(&mut server), Message::CallCancelled { id: 4 });
+    assert_eq!(receive(&mut server), Message::CallDropped { id: 4 });
     assert_eq!(receive(&mut server), Message::Log(line));
     let Message::Call(control) = receive(&mut server) else { panic!("no call") };
     let kind = alipes_link::CallKind::Control { name: "load_model".into(), json: "{\"a\":1}".into() };
@@ -354,7 +356,7 @@ fn cancellation_is_seen_for_the_request_that_it_is_about() {
 }
 
 #[test]
-fn a_sender_waits_for_credit_until_something_is_consumed_or_cancelled() {
+fn a_sender_waits_for_credit_until_something_is_consumed_or_the_caller_left() {
     let Pair { arena, mut server, worker } = pair();
     let placed = place(&arena, &Bytes::new());
     server.publish(&[entry(0, 1, &placed)]).unwrap();
@@ -374,7 +376,10 @@ fn a_sender_waits_for_credit_until_something_is_consumed_or_cancelled() {
     assert_eq!(waits.join().unwrap(), Credit::Go);
     let waits = waiter(most + 1, 0);
     server.cancel(0, 1);
-    assert_eq!(waits.join().unwrap(), Credit::Cancelled);
+    assert!(worker.is_cancelled(0, 1));
+    assert_eq!(worker.credit(0, 1, most + 1, 0), None, "the caller still takes its responses");
+    server.caller_left(0, 1);
+    assert_eq!(waits.join().unwrap(), Credit::CallerLeft);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyString};
 
 use super::errors::wrong_arguments;
 
@@ -40,6 +40,20 @@ impl<'py> Argument<'py> {
             Argument::Absent => Err(wrong_arguments(supported, &PyString::new(py, &format!("no {name}")))),
         }
     }
+}
+
+/// A text: a `str`, or `bytes` of UTF-8, as Triton's binding takes them. `None` where it is something else.
+pub fn text<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyString>> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return Some(text.clone());
+    }
+    let bytes = object.cast::<PyBytes>().ok()?;
+    Some(PyString::new(object.py(), std::str::from_utf8(bytes.as_bytes()).ok()?))
+}
+
+/// The same, copied.
+pub fn string(object: &Bound<'_, PyAny>) -> Option<String> {
+    Some(text(object)?.to_str().ok()?.to_owned())
 }
 
 impl<'py> FromPyObject<'_, 'py> for Argument<'py> {

@@ -174,7 +174,7 @@ fn only_response(py: Python<'_>, link: &Arc<Link>, call: u64) -> PyResult<Infere
             return Err(refused(NO_ANSWER));
         };
         let last = mail.last;
-        let received = received(py, link, mail);
+        let received = received(py, link, mail, true);
         if last {
             link.mailbox.close(link, call);
             return response.map_or(received, Ok);
@@ -183,24 +183,33 @@ fn only_response(py: Python<'_>, link: &Arc<Link>, call: u64) -> PyResult<Infere
     }
 }
 
-/// The next response of a call: it, and whether it is the last. `None` where none will come.
-pub fn next_response(py: Python<'_>, link: &Arc<Link>, call: u64) -> Option<PyResult<(InferenceResponse, bool)>> {
+/// The next response of a call: it, and whether it is the last. `None` where none will come. `may_borrow` is asked with
+/// the bytes of the response whether its tensors may lie in memory that the server lends; else they are copied.
+pub fn next_response(
+    py: Python<'_>,
+    link: &Arc<Link>,
+    call: u64,
+    may_borrow: impl FnOnce(usize) -> bool,
+) -> Option<PyResult<(InferenceResponse, bool)>> {
     if link.is_forked() {
         return Some(Err(refused(fork::NOT_OURS)));
     }
     let mail = py.detach(|| link.mailbox.next(link, call))?;
-    let last = mail.last;
-    Some(received(py, link, mail).map(|response| (response, last)))
+    let (last, borrowed) = (mail.last, may_borrow(viewed_bytes(&mail)));
+    Some(received(py, link, mail, borrowed).map(|response| (response, last)))
 }
 
-fn received(py: Python<'_>, link: &Arc<Link>, mail: ReceivedMail) -> PyResult<InferenceResponse> {
+fn received(py: Python<'_>, link: &Arc<Link>, mail: ReceivedMail, borrowed: bool) -> PyResult<InferenceResponse> {
     // A callee with more to say goes on when its response is taken.
     let unhurried = mail.last && viewed_bytes(&mail) <= UNHURRIED_BYTES;
     let loan = Loan::of_mail(link, mail.lease, unhurried);
     let lease = Py::new(py, loan.only_lease())?.into_any();
     match mail.outcome {
         ReceivedOutcome::Response { outputs, parameters, .. } => {
-            let tensors = outputs.iter().map(|view| Py::new(py, tensor(py, link, view, lease.clone_ref(py))?));
+            let tensors = outputs.iter().map(|view| {
+                let tensor = tensor(py, link, view, lease.clone_ref(py))?;
+                Py::new(py, if borrowed { tensor } else { tensor.copied(py)? })
+            });
             Ok(InferenceResponse::received(tensors.collect::<PyResult<Tensors>>()?, parameters))
         }
         ReceivedOutcome::Error { code, text } => {

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
-use super::argument::Argument;
+use super::argument::{self, Argument};
 
 create_exception!(
     c_python_backend_utils,
@@ -97,7 +97,7 @@ impl TritonError {
     #[new]
     #[pyo3(signature = (message, code = Argument::Absent), text_signature = "(message, code=1)")]
     fn new(message: &Bound<'_, PyAny>, code: Argument<'_>) -> PyResult<TritonError> {
-        let text = message.cast::<PyString>().map_err(|_| wrong_arguments(SUPPORTED, message))?;
+        let text = argument::text(message).ok_or_else(|| wrong_arguments(SUPPORTED, message))?;
         let code = match code {
             Argument::Absent => INTERNAL,
             Argument::Given(code) => {
@@ -105,7 +105,7 @@ impl TritonError {
                 number.ok_or_else(|| wrong_arguments(SUPPORTED, &code))?
             }
         };
-        Ok(TritonError { text: text.clone().unbind(), code, called_code: code })
+        Ok(TritonError { text: text.unbind(), code, called_code: code })
     }
 
     fn message(&self, py: Python<'_>) -> Py<PyString> {

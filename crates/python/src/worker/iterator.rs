@@ -2,13 +2,22 @@
 
 use std::sync::Arc;
 
-use alipes_link::OutMessage;
+use alipes_link::{OutMessage, WorkerEnd};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
 use super::calls;
 use super::link::Link;
 use super::response::InferenceResponse;
+
+/// Most responses of an iterator whose tensors lie in memory that the server lends, and most bytes of them. All that
+/// were seen are kept, to be gone through again, and the called model sends further ones only while few are on loan:
+/// tensors beyond this are copied.
+const MAX_BORROWED_RESPONSES: usize = 16;
+const MAX_BORROWED_BYTES: usize = 4 << 20;
+
+const _: () = assert!(2 * (MAX_BORROWED_RESPONSES as u64) < WorkerEnd::MAX_WAITING_RESPONSES);
+const _: () = assert!(2 * (MAX_BORROWED_BYTES as u64) < WorkerEnd::MAX_WAITING_BYTES);
 
 /// Gives each response as it comes. After its end it can be gone through again.
 #[pyclass(frozen, module = "c_python_backend_utils")]
@@ -22,7 +31,20 @@ pub struct ResponseIterator {
 struct IteratorState {
     seen: Vec<Py<InferenceResponse>>,
     next: usize,
+    borrowed_bytes: usize,
     ended: bool,
+}
+
+impl IteratorState {
+    /// Whether one more response of so many bytes may stay in borrowed memory, which counts it then.
+    fn borrow(&mut self, bytes: usize) -> bool {
+        let borrowed_bytes = self.borrowed_bytes + bytes;
+        let fits = self.seen.len() < MAX_BORROWED_RESPONSES && borrowed_bytes <= MAX_BORROWED_BYTES;
+        if fits {
+            self.borrowed_bytes = borrowed_bytes;
+        }
+        fits
+    }
 }
 
 impl ResponseIterator {
@@ -61,8 +83,9 @@ impl ResponseIterator {
             return Ok(None);
         }
         drop(state);
-        let Some(received) = calls::next_response(py, &self.link, self.call) else {
-            // Cancelled by another thread, unless the server has left.
+        let may_borrow = |bytes| self.state.lock().borrow(bytes);
+        let Some(received) = calls::next_response(py, &self.link, self.call, may_borrow) else {
+            // Closed by another thread, unless the server has left.
             self.end();
             return Ok(None);
         };
@@ -78,16 +101,23 @@ impl ResponseIterator {
         Ok(Some(response))
     }
 
-    /// Tells the called model that no further response is wanted.
+    /// Has the called model learn that its request is cancelled. Its responses still come, up to the last.
     fn cancel(&self) {
-        if self.end() {
+        if !self.state.lock().ended {
             self.link.send_from_drop(&OutMessage::CallCancelled { id: self.call });
+        }
+    }
+
+    /// Takes no further response, also where a thread waits for one. Not a method of Triton's.
+    fn close(&self) {
+        if self.end() {
+            self.link.send_from_drop(&OutMessage::CallDropped { id: self.call });
         }
     }
 }
 
 impl Drop for ResponseIterator {
     fn drop(&mut self) {
-        self.cancel();
+        self.close();
     }
 }

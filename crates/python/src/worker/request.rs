@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyList, PySet, PyString};
 
-use super::argument::Argument;
+use super::argument::{self, Argument};
 use super::arrays::Memory;
 use super::context::{InferenceTrace, PreferredMemory};
 use super::errors::{refused, wrong_arguments};
@@ -170,12 +170,15 @@ impl InferenceRequest {
         trace: Argument<'py>,
         parameters: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<InferenceRequest> {
-        let id = request_id.or(String::new(), SUPPORTED)?;
+        let id = match request_id {
+            Argument::Absent => String::new(),
+            Argument::Given(id) => argument::string(&id).ok_or_else(|| wrong_arguments(SUPPORTED, &id))?,
+        };
         let inputs = inputs.required(py, "inputs", SUPPORTED)?;
         let outputs = requested_output_names.required(py, "requested_output_names", SUPPORTED)?;
-        let outputs: Vec<String> = outputs.extract().map_err(|_| wrong_arguments(SUPPORTED, &outputs))?;
+        let outputs = names(&outputs).ok_or_else(|| wrong_arguments(SUPPORTED, &outputs))?;
         let model = model_name.required(py, "model_name", SUPPORTED)?;
-        let model: String = model.extract().map_err(|_| wrong_arguments(SUPPORTED, &model))?;
+        let model = argument::string(&model).ok_or_else(|| wrong_arguments(SUPPORTED, &model))?;
         let version = model_version.or(-1, SUPPORTED)?;
         let flags = flags.or(0, SUPPORTED)?;
         let timeout_us = timeout.or(0, SUPPORTED)?;
@@ -304,6 +307,12 @@ fn correlation(id: Argument<'_>) -> PyResult<CorrelationId> {
         PyRuntimeError::new_err(text)
     })?;
     Ok(CorrelationId::Number(number))
+}
+
+/// The names in a sequence of texts, which a text itself is not here.
+fn names(outputs: &Bound<'_, PyAny>) -> Option<Vec<String>> {
+    let outputs: Vec<Bound<'_, PyAny>> = outputs.extract().ok()?;
+    outputs.iter().map(argument::string).collect()
 }
 
 fn json(parameters: &[(String, Parameter)]) -> String {

@@ -1,11 +1,14 @@
 //! `Tensor`: a name and elements, which lie in an array of Python's, in shared memory, or in somebody else's.
 
+use std::ptr::NonNull;
+
 use alipes_protocol::Datatype;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyString;
+use pyo3::types::{PyByteArray, PyByteArrayMethods, PyString};
 
+use super::argument;
 use super::arrays::{self, Elements, Memory};
 use super::errors::{refused, wrong_arguments};
 use super::{dlpack, strings};
@@ -34,6 +37,21 @@ impl Tensor {
     /// A tensor over memory that `owner` keeps alive.
     pub fn borrowed(name: Py<PyString>, memory: Memory, owner: Py<PyAny>) -> Tensor {
         Tensor { name, data: Data::Borrowed { memory, owner }, array: PyOnceLock::new() }
+    }
+
+    /// The same elements in memory of the tensor's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::memory`].
+    pub fn copied(&self, py: Python<'_>) -> PyResult<Tensor> {
+        let memory = self.memory(py)?;
+        // SAFETY: the tensor keeps its memory, and nobody writes to it meanwhile.
+        let bytes = unsafe { std::slice::from_raw_parts(memory.data.as_ptr(), memory.bytes) };
+        // Nothing else has this object, so its bytes stay where they are.
+        let owner = PyByteArray::new(py, bytes);
+        let data = NonNull::new(owner.data()).unwrap_or(NonNull::dangling());
+        Ok(Tensor::borrowed(self.name.clone_ref(py), Memory { data, ..memory }, owner.into_any().unbind()))
     }
 
     /// A tensor of serialized strings.
@@ -100,9 +118,9 @@ impl Tensor {
     #[new]
     fn new(name: &Bound<'_, PyAny>, ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         // All types are looked at before any value, as Triton's binding does.
-        let name = name.cast::<PyString>().map_err(|_| wrong_arguments(SUPPORTED, name))?;
+        let name = argument::text(name).ok_or_else(|| wrong_arguments(SUPPORTED, name))?;
         let array = ndarray.cast::<PyUntypedArray>().map_err(|_| wrong_arguments(SUPPORTED, ndarray))?;
-        let name = checked_name(name)?;
+        let name = checked_name(&name)?;
         let elements = arrays::elements(array).ok_or_else(|| refused("NumPy dtype is not supported."))?;
         let array = arrays::tidy(array)?;
         if let Elements::Fixed(_) = elements {

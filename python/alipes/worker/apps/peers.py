@@ -126,7 +126,7 @@ async def stream_step(name: str, arguments: Mapping[str, Any], request: Request 
             if response.has_error() or response.output_tensors():
                 yield _value(response, plan)
     finally:
-        responses.cancel()
+        responses.close()
 
 
 async def _asynchronous(values: Iterator[Any]) -> AsyncIterator[Any]:
