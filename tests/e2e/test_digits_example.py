@@ -17,6 +17,7 @@ pytestmark = pytest.mark.extra("examples")
 TRAIN = Path(__file__).parents[2] / "examples" / "digits" / "train.py"
 
 
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 def test_training_writes_the_shipped_folder_again(tmp_path: Path) -> None:
     # Threads of a linear algebra library wait for each other by turning, which takes minutes where cores are shared.

@@ -66,6 +66,7 @@ def test_an_export_says_what_the_model_says_and_nothing_else(tmp_path: Path) -> 
     assert rest == []
 
 
+@pytest.mark.proof
 @pytest.mark.slow("torch is imported and fails to export")
 def test_the_noise_of_torch_is_shown_where_the_export_fails(tmp_path: Path) -> None:
     done = run(tmp_path, "x.sum() > 0", 'model.export_version(Talks(), input_shapes={"x": (None, 4)}, dynamo=True)')

@@ -39,6 +39,7 @@ def score(weights: dict[str, Samples], windows: Samples) -> Samples:
     return (features @ weights["4.weight"].T + weights["4.bias"])[:, 0]
 
 
+@pytest.mark.proof
 @pytest.mark.extra("torch")
 @pytest.mark.slow("imports PyTorch, and exports three models")
 @pytest.mark.timeout(300)

@@ -144,6 +144,7 @@ def test_one_command_draws_the_scores(tmp_path: Path) -> None:
     assert picture.stat().st_size > 20_000
 
 
+@pytest.mark.proof
 @pytest.mark.extra("torch")
 @pytest.mark.slow("it trains a network, if not for long, and exports it")
 @pytest.mark.timeout(600)

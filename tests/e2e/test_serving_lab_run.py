@@ -66,6 +66,7 @@ def test_fastapi_says_what_the_native_ensemble_says(tmp_path: Path) -> None:
     assert result["baseline"] == "fastapi-onnx"
 
 
+@pytest.mark.proof
 @pytest.mark.extra("torch")
 @pytest.mark.slow("two servers that import PyTorch, in a network with layers")
 @pytest.mark.timeout(500)

@@ -137,6 +137,7 @@ def test_one_command_reads_words_with_the_three_configurations() -> None:
     assert sum(line.startswith("  Concurrency: 16, throughput: ") for line in lines) == 3
 
 
+@pytest.mark.proof
 @pytest.mark.extra("torch")
 @pytest.mark.slow("it trains a network, if not for long, and exports it")
 @pytest.mark.timeout(600)

@@ -72,12 +72,81 @@ rows = [
     Stage("e", "", "exit 77", 60), Stage("f", "", "true", 60, ("b",)),
 ]
 runner.ROOT = Path({str(tmp_path)!r})
-outcomes = list(runner.run(rows, "gate"))
+outcomes = sorted(runner.run(rows, "gate"), key=lambda outcome: outcome.stage.name)
 print("|".join(outcome.verdict for outcome in outcomes))
 print([outcome.stage.name for outcome in outcomes if outcome.fails])
 """
     verdicts = "failed|not run|passed|over budget|left out|not run"
     assert in_the_gate(code).splitlines()[-2:] == [verdicts, "['a', 'd']"]
+
+
+def executed(tmp_path: Path, rows: str) -> str:
+    """What is printed by a run of stages, whose folder is `tmp_path`."""
+    return in_the_gate(f"""
+import runner
+from pathlib import Path
+from stages import EVERY_CORE, ONE_CORE, WHOLE_MACHINE, Stage
+runner.ROOT = Path({str(tmp_path)!r})
+for outcome in runner.run([{rows}], "gate"):
+    print(outcome.stage.name, outcome.verdict)
+""")
+
+
+def test_a_stage_that_takes_one_core_runs_beside_another(tmp_path: Path) -> None:
+    # Each waits for the file of the other.
+    meets = 'Stage("{0}", "", "touch {0}; until test -e {1}; do sleep 0.01; done", 60, takes={2})'
+    printed = executed(tmp_path, f"{meets.format('a', 'b', 'EVERY_CORE')}, {meets.format('b', 'a', 'ONE_CORE')}")
+    assert {"a passed", "b passed"} <= set(printed.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("running", "waits", "begins"),
+    [
+        ([], "WHOLE_MACHINE", True),
+        (["EVERY_CORE"], "ONE_CORE", True),
+        (["EVERY_CORE"], "EVERY_CORE", False),
+        (["WHOLE_MACHINE"], "ONE_CORE", False),
+        (["ONE_CORE"], "WHOLE_MACHINE", False),
+        (["ONE_CORE", "ONE_CORE"], "ONE_CORE", False),
+    ],
+)
+def test_a_stage_begins_where_those_that_run_leave_it_room(running: list[str], waits: str, begins: bool) -> None:
+    takes = f"[{', '.join(running)}]"
+    code = f"""
+from runner import next_to_begin
+from stages import EVERY_CORE, ONE_CORE, WHOLE_MACHINE, Stage
+running = [Stage(str(number), "", "", 60, takes=takes) for number, takes in enumerate({takes})]
+print(next_to_begin([Stage("a", "", "", 60, takes={waits})], running) is not None)
+"""
+    assert in_the_gate(code) == f"{begins}\n"
+
+
+def test_a_stage_begins_when_those_that_it_needs_have_ended(tmp_path: Path) -> None:
+    rows = (
+        'Stage("a", "", "sleep 0.2; touch done", 60, takes=ONE_CORE),'
+        'Stage("b", "", "test -e done", 60, ("a",), takes=ONE_CORE)'
+    )
+    assert {"a passed", "b passed"} <= set(executed(tmp_path, rows).splitlines())
+
+
+def test_the_output_of_two_stages_does_not_mix(tmp_path: Path) -> None:
+    counts = 'Stage("{0}", "", "for i in 1 2 3 4 5; do echo {0}$i; sleep 0.02; done", 60, takes=ONE_CORE)'
+    printed = executed(tmp_path, f"{counts.format('a')}, {counts.format('b')}")
+    for name in "ab":
+        assert "\n".join(f"{name}{number}" for number in range(1, 6)) in printed
+
+
+def test_what_a_stage_needs_is_no_reason_to_wait_where_it_is_not_run(tmp_path: Path) -> None:
+    assert "b passed" in executed(tmp_path, 'Stage("b", "", "true", 60, ("a",))').splitlines()
+
+
+def test_a_run_of_tests_names_what_it_leaves_to_gate_and_proof() -> None:
+    gate, proof = in_the_gate("import table; print(table.left_to_others('test'))").splitlines()
+    assert gate.startswith("left to `make gate`: ")
+    assert {"clippy", "interpreters", "extras"} <= set(gate.partition(": ")[2].split(", "))
+    assert proof.startswith("left to `make proof`: ")
+    assert {"soak", "extra torch", "the long forms of tests"} <= set(proof.partition(": ")[2].split(", "))
+    assert "rust" not in gate.partition(": ")[2].split(", ")
 
 
 def test_the_end_of_a_failed_stage_s_output_is_repeated(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ RECIPES = {
     "gauge": ["metric", "alipes_open_files"],
 }
 CRATES = ("alipes-http", "alipes-service", "alipes-spec", "alipes-stats")
+PACKAGES = [argument for crate in CRATES for argument in ("--package", crate)]
 
 
 def new(checkout: Checkout, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -159,17 +160,20 @@ def test_what_is_written_in_python_passes_its_tests(full: Full) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow("four crates and those beneath them are compiled")
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not on the PATH")
+def test_what_is_written_in_rust_is_formatted_and_can_be_read(full: Full) -> None:
+    done = full.checkout.run("cargo", "fmt", "--check", *PACKAGES)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.proof  # compiles four crates and those beneath them
 @pytest.mark.timeout(600)  # with their dependencies, where none was compiled before
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not on the PATH")
 def test_what_is_written_in_rust_compiles_without_a_warning(full: Full) -> None:
     if not (ROOT / ".cargo" / "config.toml").exists():
         pytest.skip("there are no build settings: tools/settings writes them")
-    packages = [argument for crate in CRATES for argument in ("--package", crate)]
-    done = full.checkout.run("cargo", "fmt", "--check", *packages)
-    assert done.returncode == 0, done.stdout
     done = full.checkout.run(
-        *("cargo", "clippy", "--offline", "--locked", "--all-targets", *packages, "--", "-D", "warnings"),
+        *("cargo", "clippy", "--offline", "--locked", "--all-targets", *PACKAGES, "--", "-D", "warnings"),
         environment=cargo_environment(),
     )
     assert done.returncode == 0, done.stderr

@@ -29,8 +29,11 @@ def add_options(parser: pytest.Parser) -> None:
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keeps the tests of one extra, or of none; groups tests that share a server; skips those that lack a GPU."""
     extra = config.getoption("--extra")
-    selected = [item for item in items if _is_of(item, extra)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+    selected: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
+    for item in items:
+        (selected if _is_of(item, extra) else deselected).append(item)
+    config.hook.pytest_deselected(items=deselected)
     items[:] = selected
     for item in items:
         if item.get_closest_marker("xdist_group") is None and _shares_a_module_fixture(item):

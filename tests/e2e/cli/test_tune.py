@@ -16,6 +16,8 @@ from alipes import Client, ConfigError, ServeError
 from alipes.config.pbtxt import read_config
 from alipes.loadtest import Measuring, ModelRequests
 from alipes.tune import Goal, Limit, Outcome, Rejected, run
+from alipes.tune.analyzer.plan import read_plan
+from alipes.tune.analyzer.profile import profile
 from support.command import alipes
 from support.ensembles import ensemble
 from support.models import add_model, times
@@ -263,14 +265,23 @@ def test_several_models_are_measured_at_the_same_time(chain: Path) -> None:
         assert figures["p99_ms"] == max(figures["double.p99_ms"], figures["triple.p99_ms"])
 
 
-@pytest.mark.slow("starts a server for each configuration")
-def test_model_analyzers_command_line_writes_its_tables(models: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    words = ["model_analyzer", "profile", "-m", str(models), "--profile-models=double", "-c", "2", "-e", str(out)]
-    words += ["--run-config-search-max-instance-count=2", "--run-config-search-max-model-batch-size=1"]
-    words += ["--output-model-repository-path", str(out / "models"), "-s", str(out), "--latency-budget=10000"]
-    done = alipes(*words)
-    assert (done.code, done.out.startswith("best: instances ")) == (0, True)
+def analyzer_options(models: Path, out: Path) -> dict[str, object]:
+    """A search of Model Analyzer's over two instances, as its YAML names it."""
+    return {
+        "model_repository": str(models),
+        "profile_models": "double",
+        "concurrency": "2",
+        "run_config_search_max_instance_count": 2,
+        "run_config_search_max_model_batch_size": 1,
+        "export_path": str(out),
+        "output_model_repository_path": str(out / "models"),
+        "checkpoint_directory": str(out),
+        "latency_budget": 10000,
+    }
+
+
+def check_tables(out: Path) -> None:
+    """The tables, reports and configurations of that search."""
     rows = list(csv.reader((out / "results" / "metrics-model-inference.csv").read_text().splitlines()))
     assert rows[0][3:7] == ["Model Config Path", "Instance Group", "Max Batch Size", "Satisfies Constraints"]
     assert len(rows[1:-1]) >= 2
@@ -279,6 +290,29 @@ def test_model_analyzers_command_line_writes_its_tables(models: Path, tmp_path: 
     assert (out / "results" / "metrics-model-gpu.csv").exists()
     assert (out / "reports" / "summaries" / "double" / "result_summary.html").exists()
     assert list((out / "models").glob("double_config_*/config.pbtxt"))
-    again = alipes(*words)
+
+
+def analyzer_words(models: Path, out: Path) -> list[str]:
+    """The same search as a command line."""
+    named = analyzer_options(models, out).items()
+    return ["model_analyzer", "profile", *(f"--{name.replace('_', '-')}={value}" for name, value in named)]
+
+
+@pytest.mark.slow("starts a server for each configuration")
+def test_a_plan_of_model_analyzers_writes_its_tables(models: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (results,), written = profile(read_plan(None, analyzer_options(models, out)), measuring=SHORT)
+    assert results.best is not None
+    assert out / "results" / "metrics-model-inference.csv" in written
+    check_tables(out)
+    again = alipes(*analyzer_words(models, out))
     assert again.code == 1
     assert "override_output_model_repository" in again.message
+
+
+@pytest.mark.proof  # the command measures until its figures are sure
+def test_model_analyzers_command_line_writes_its_tables(models: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = alipes(*analyzer_words(models, out))
+    assert (done.code, done.out.startswith("best: instances ")) == (0, True)
+    check_tables(out)

@@ -52,14 +52,14 @@ def models(tmp_path: Path) -> Path:
 
 @pytest.mark.slow("starts a server for each configuration")
 def test_the_best_of_both_searches_are_compared_in_rounds(models: Path) -> None:
-    """The short form: of eight points, with so few requests that no rate is sure."""
+    """The short form: of four points, with so few requests that no rate is sure."""
     short = Measuring(count=40)
-    few = {**RANGES, "instances": [1, 2], "max_batch_size": [1, 2, 4, 8]}
+    few = {**RANGES, "instances": [1, 2], "max_batch_size": [1, 4]}
     whole = tuned(models, few, "brute", short, None)
-    quick = tuned(models, few, "quick", short, 3)
-    assert len(whole.outcomes) == 8
-    assert len(quick.outcomes) <= 3
-    comparison = beside(models, whole, quick, 4, Measuring(window_s=0.4, warm_up_s=0.1))
+    quick = tuned(models, few, "quick", short, 2)
+    assert len(whole.outcomes) == 4
+    assert len(quick.outcomes) <= 2
+    comparison = beside(models, whole, quick, 4, Measuring(window_s=0.2, warm_up_s=0.1))
     assert comparison.rounds == 4
     assert all(level.rate.mean > 0 for level in comparison.levels)
 

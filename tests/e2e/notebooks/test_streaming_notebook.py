@@ -151,6 +151,7 @@ def test_the_cells_are_those_of_the_notebook() -> None:
     assert not [line for line in left.splitlines() if "import" in line and "hermes" in line.partition("#")[0]]
 
 
+@pytest.mark.proof
 def test_a_script_of_the_cells_runs_with_other_imports(folder: Path) -> None:
     (folder / "notebook.py").write_text(as_script(cells(OTHER_IMPORTS)))
     printed = run(folder, "notebook.py")
@@ -158,6 +159,7 @@ def test_a_script_of_the_cells_runs_with_other_imports(folder: Path) -> None:
     check_statistics(folder)
 
 
+@pytest.mark.proof
 def test_a_script_of_the_cells_runs_unmodified(folder: Path) -> None:
     (folder / "notebook.py").write_text(as_script(cells({})))
     printed = run(folder, "-m", "alipes.compat", "hermes", "notebook.py")

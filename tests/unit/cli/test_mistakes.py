@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from alipes.cli.mistakes import fold
+from support.command import alipes
 
 # What is typed -> the mend that the first line names.
 MISTAKES = {
@@ -52,16 +53,16 @@ def typed(words: str, folder: Path, **variables: str) -> subprocess.CompletedPro
 
 @pytest.mark.parametrize("words", MISTAKES)
 def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path: Path) -> None:
-    run = typed(f"serve {words}", tmp_path, COLUMNS="80", NO_COLOR="1")
-    assert (run.returncode, run.stdout) == (2, "")
-    lines = run.stderr.splitlines()
+    done = alipes("serve", *words.split(), folder=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    lines = done.err.splitlines()
     assert len(lines) <= 4
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("error: ")
-    assert " ".join(run.stderr.split()).startswith(f"error: {MISTAKES[words]}")
-    assert "Traceback" not in run.stderr
-    assert "\033" not in run.stderr
-    assert "Usage" not in run.stderr
+    assert done.message.startswith(f"error: {MISTAKES[words]}")
+    assert "Traceback" not in done.err
+    assert "\033" not in done.err
+    assert "Usage" not in done.err
 
 
 @pytest.mark.parametrize(
