@@ -1,8 +1,9 @@
 """Runs the gate: `python tools/gate COMMAND [--only STAGE]... [--shuffle [SEED]]`, for lint, test, gate or proof.
 
-A failed stage keeps only those that need it from running. The table at the end says what each stage took, by the clock
-and of the cores; one that took more of the cores than its budget has failed, too. How the output of failed ones ended
-is repeated last. Reports in JUnit's format are in build/reports.
+Two stages run at a time where they leave each other room; what a stage writes is in build/reports, and printed when it
+has ended. A failed stage keeps only those that need it from running. The table at the end says what each stage took, by
+the clock and of the cores; one that took more of the cores than its budget has failed, too. How the output of failed
+ones ended is repeated last. Reports in JUnit's format are in build/reports, too.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 
 from runner import ROOT, Outcome, new_seed, run
 from stages import ALL, STAGES
-from table import PAGE, last_words, page, printed
+from table import PAGE, last_words, left_to_others, page, printed
 
 
 def main() -> int:
@@ -33,10 +35,11 @@ def main() -> int:
     stages = [stage for stage in STAGES if options.command in stage.runs_in]
     if options.only:
         stages = [stage for stage in stages if stage.name in options.only]
-    outcomes: list[Outcome] = []
-    for outcome in run(stages, options.command, options.shuffle):
-        outcomes.append(outcome)
-    print(f"\n{printed(outcomes)}\n")
+    began = time.monotonic()
+    outcomes = [*run(stages, options.command, options.shuffle)]
+    print(f"\n{printed(outcomes, time.monotonic() - began)}\n")
+    if not options.only:
+        print(left_to_others(options.command))
     if options.shuffle is not None:
         print(f"shuffled with --shuffle {options.shuffle}")
     failed = [outcome for outcome in outcomes if outcome.fails]

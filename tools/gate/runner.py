@@ -1,23 +1,25 @@
-"""Runs stages one after the other, and says what each took."""
+"""Runs stages, two at a time where they leave each other room, and says what each took."""
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from stages import PROOF, Stage
+from stages import PROOF, WHOLE_MACHINE, Stage
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = Path("build", "reports")  # in `ROOT`
 LEFT_OUT = 77  # a stage's exit code where this machine lacks what it tests
+AT_ONCE = 2  # stages; a third would only take the cores from the tests of another
 
 # Most tests wait for a server or a clock, so more processes than cores keep the cores at work. With three for each core
 # a slow machine had twenty threads that waited for one, and tests that time requests failed.
@@ -53,20 +55,42 @@ def new_seed() -> int:
 
 
 def run(stages: Sequence[Stage], command: str, shuffle: int | None = None) -> Iterator[Outcome]:
-    """Runs the stages in order; a stage runs where none of those that it needs has failed.
+    """Runs the stages, two at a time where they leave each other room; gives each outcome as it comes.
 
-    `shuffle` is the seed of the order of Python's tests within a stage; without it they run as they are written.
+    A stage begins when those that it needs have ended, and does not where one of them has failed. `shuffle` is the seed
+    of the order of Python's tests within a stage; without it they run as they are written.
     """
     environment = os.environ | variables(command)
     if shuffle is not None:
         environment |= {"PYTEST_ADDOPTS": f"-p randomly --randomly-seed={shuffle}"}
-    missed: set[str] = set()
-    for stage in stages:
-        needs_missed = missed.intersection(stage.needs)
-        outcome = Outcome(stage, "not run", 0.0) if needs_missed else _one(stage, environment)
-        if outcome.verdict in {"failed", "not run"}:
-            missed.add(stage.name)
-        yield outcome
+    waiting, missed = list(stages), set[str]()
+    running: dict[Future[Outcome], Stage] = {}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        while waiting or running:
+            for stage in [stage for stage in waiting if missed.intersection(stage.needs)]:
+                waiting.remove(stage)
+                missed.add(stage.name)
+                yield Outcome(stage, "not run", 0.0)
+            while (stage := next_to_begin(waiting, [*running.values()])) is not None:
+                waiting.remove(stage)
+                print(f"» {stage.name} begins: {stage.proves}", flush=True)
+                running[pool.submit(_one, stage, environment)] = stage
+            for ended in wait(running, return_when=FIRST_COMPLETED).done:
+                del running[ended]
+                outcome = ended.result()
+                _show(outcome)
+                if outcome.verdict == "failed":
+                    missed.add(outcome.stage.name)
+                yield outcome
+
+
+def next_to_begin(waiting: Sequence[Stage], running: Sequence[Stage]) -> Stage | None:
+    """The first stage that may begin beside those that run: none that it needs is left, and there is room for it."""
+    unfinished = {stage.name for stage in [*waiting, *running]}
+    room = WHOLE_MACHINE - sum(stage.takes for stage in running)
+    if len(running) == AT_ONCE:
+        return None
+    return next((one for one in waiting if one.takes <= room and not unfinished.intersection(one.needs)), None)
 
 
 def variables(command: str) -> Mapping[str, str]:
@@ -87,28 +111,16 @@ def variables(command: str) -> Mapping[str, str]:
     }
 
 
-@contextmanager
-def _kept(log: Path) -> Iterator[IO[bytes]]:
-    """A pipe whose bytes are printed, and kept in a file."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    tee = subprocess.Popen(["tee", log], stdin=subprocess.PIPE)
-    assert tee.stdin is not None
-    with tee.stdin:
-        yield tee.stdin
-    # What a stage left running may hold the pipe open.
-    with suppress(subprocess.TimeoutExpired):
-        tee.wait(timeout=5)
-
-
 def log_of(stage: Stage) -> Path:
     """Where the output of a stage is kept."""
     return ROOT / LOGS / f"{stage.name.replace(' ', '-')}.log"
 
 
 def _one(stage: Stage, environment: Mapping[str, str]) -> Outcome:
-    print(f"\n» {stage.name}: {stage.proves}", flush=True)
+    log = log_of(stage)
+    log.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    with _kept(log_of(stage)) as output:
+    with log.open("wb") as output:
         code, cpu_s = _executed(stage.command, environment, output)
     took_s = time.monotonic() - began
     if code == LEFT_OUT:
@@ -119,8 +131,16 @@ def _one(stage: Stage, environment: Mapping[str, str]) -> Outcome:
         verdict = "over budget"
     else:
         verdict = "passed"
-    print(f"» {stage.name}: {verdict} after {took_s:.0f} s, {cpu_s:.0f} s of the cores", flush=True)
     return Outcome(stage, verdict, took_s, cpu_s)
+
+
+def _show(outcome: Outcome) -> None:
+    """Prints what a stage that has ended wrote, so that the output of two never mixes."""
+    name = outcome.stage.name
+    print(f"\n» {name} wrote:", flush=True)
+    with log_of(outcome.stage).open(encoding="utf-8", errors="replace") as log:
+        shutil.copyfileobj(log, sys.stdout)
+    print(f"» {name}: {outcome.verdict} after {outcome.took_s:.0f} s, {outcome.cpu_s:.0f} s of the cores", flush=True)
 
 
 def _executed(command: str, environment: Mapping[str, str], output: IO[bytes]) -> tuple[int, float]:

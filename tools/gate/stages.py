@@ -11,6 +11,11 @@ CHECKED = (LINT, GATE, PROOF)
 TESTED = (TEST, GATE, PROOF)
 WHOLE = (GATE, PROOF)
 
+# How much of the machine a stage takes; two run at a time whose sum is at most `WHOLE_MACHINE`.
+ONE_CORE = 1
+EVERY_CORE = 2
+WHOLE_MACHINE = 3
+
 ENVIRONMENT = "$PYTHON tools/environment"
 PYTEST = "-q -p no:cacheprovider --dist loadgroup"
 MAIN = "tools/run-pytest .venv-$VERSION/bin/python"
@@ -42,6 +47,9 @@ class Stage:
             before, in seconds. Beyond it the stage fails: other load on a machine hardly moves this time.
         needs: Stages that have to pass first. A failure elsewhere does not keep a stage from running.
         runs_in: The commands that it belongs to.
+        takes: `ONE_CORE` where it waits or computes on one, so that others may run beside it; `EVERY_CORE` where it
+            compiles, or runs tests in processes of its own, so that two of them would be in each other's way;
+            `WHOLE_MACHINE` where it measures, and nothing may run beside it.
     """
 
     name: str
@@ -50,6 +58,7 @@ class Stage:
     budget_s: int
     needs: Sequence[str] = ()
     runs_in: Sequence[str] = WHOLE
+    takes: int = EVERY_CORE
 
 
 def _extra(name: str, proves: str, more: str = "", budget_s: int = 400) -> Stage:
@@ -74,13 +83,25 @@ def _bounds(which: str, proves: str) -> Stage:
 
 STAGES: Sequence[Stage] = (
     Stage(
-        "tools", "the tools and the build settings are there", f"{ENVIRONMENT} .venv-tools --group lint", 180, (), ALL
+        "tools",
+        "the tools and the build settings are there",
+        f"{ENVIRONMENT} .venv-tools --group lint",
+        180,
+        (),
+        ALL,
+        ONE_CORE,
     ),
-    Stage("format", "every file is formatted", "tools/lint format", 60, ("tools",), CHECKED),
-    Stage("ruff", "Python's lints", "tools/lint ruff", 60, ("tools",), CHECKED),
-    Stage("types", "Python's types, strictly", "tools/lint types", 240, ("tools",), CHECKED),
+    Stage("format", "every file is formatted", "tools/lint format", 60, ("tools",), CHECKED, ONE_CORE),
+    Stage("ruff", "Python's lints", "tools/lint ruff", 60, ("tools",), CHECKED, ONE_CORE),
+    Stage("types", "Python's types, strictly", "tools/lint types", 240, ("tools",), CHECKED, ONE_CORE),
     Stage(
-        "dependencies", "licences and sources, and who may use what", "tools/lint dependencies", 60, ("tools",), CHECKED
+        "dependencies",
+        "licences and sources, and who may use what",
+        "tools/lint dependencies",
+        60,
+        ("tools",),
+        CHECKED,
+        ONE_CORE,
     ),
     Stage(
         "wheel",
@@ -92,7 +113,12 @@ STAGES: Sequence[Stage] = (
     ),
     Stage("clippy", "Rust's lints", "tools/lint clippy", 600, ("tools",), CHECKED),
     Stage(
-        "documentation", "Rust's documentation builds, and its links lead somewhere", "tools/lint docs", 300, ("tools",)
+        "documentation",
+        "Rust's documentation builds, and its links lead somewhere",
+        "CARGO_BUILD_JOBS=1 tools/lint docs",
+        300,
+        ("tools",),
+        takes=ONE_CORE,
     ),
     Stage(
         "site",
@@ -100,6 +126,7 @@ STAGES: Sequence[Stage] = (
         f"{ENVIRONMENT} .venv-docs --group docs && .venv-docs/bin/python tools/site",
         120,
         ("tools",),
+        takes=ONE_CORE,
     ),
     Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 1800, ("wheel",), TESTED),
     Stage(
@@ -117,6 +144,7 @@ STAGES: Sequence[Stage] = (
         900,
         ("wheel",),
         TESTED,
+        WHOLE_MACHINE,
     ),
     Stage(
         "interpreters",
@@ -187,6 +215,7 @@ STAGES: Sequence[Stage] = (
         900,
         ("wheel",),
         (PROOF,),
+        WHOLE_MACHINE,
     ),
     Stage(
         "sdist",
@@ -216,6 +245,15 @@ STAGES: Sequence[Stage] = (
         3000,
         ("tools",),
         (PROOF,),
+        WHOLE_MACHINE,  # the profile is one of the bench
     ),
-    Stage("soak", "a server with faults, streams and workers for long", "tools/soak 210", 1800, ("wheel",), (PROOF,)),
+    Stage(
+        "soak",
+        "a server with faults, streams and workers for long",
+        "tools/soak 210",
+        1800,
+        ("wheel",),
+        (PROOF,),
+        WHOLE_MACHINE,
+    ),
 )

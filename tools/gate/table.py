@@ -5,21 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner import ROOT, Outcome, log_of
-from stages import STAGES, Stage
+from stages import GATE, LINT, PROOF, STAGES, TEST, Stage
 
 PAGE = ROOT / "CONTRIBUTING.md"
 BEGIN, END = "<!-- stages: written by `make docs` from tools/gate/stages.py -->\n", "<!-- end of stages -->\n"
 LAST_LINES, LINE_LENGTH = 12, 200
+# The commands that do what another one leaves out.
+WIDER = {LINT: (GATE, PROOF), TEST: (GATE, PROOF), GATE: (PROOF,), PROOF: ()}
 
 
-def printed(outcomes: Sequence[Outcome]) -> str:
-    """What a run took, stage by stage, in 80 columns."""
+def printed(outcomes: Sequence[Outcome], took_s: float) -> str:
+    """What a run took in all, and stage by stage in the order of the stages, in 80 columns."""
     lines = [f"{'stage':<16} {'verdict':<12} {'took':>8} {'cores':>8} {'budget':>8}"]
-    for outcome in outcomes:
+    order = [stage.name for stage in STAGES]
+    for outcome in sorted(outcomes, key=lambda outcome: order.index(outcome.stage.name)):
         took, cores, budget = _clock(outcome.took_s), _clock(outcome.cpu_s), _clock(outcome.stage.budget_s)
         lines.append(f"{outcome.stage.name:<16} {outcome.verdict:<12} {took:>8} {cores:>8} {budget:>8}")
-    took_s, cpu_s = sum(outcome.took_s for outcome in outcomes), sum(outcome.cpu_s for outcome in outcomes)
+    cpu_s = sum(outcome.cpu_s for outcome in outcomes)
     lines.append(f"{'all':<29} {_clock(took_s):>8} {_clock(cpu_s):>8}")
+    return "\n".join(lines)
+
+
+def left_to_others(command: str) -> str:
+    """What a command leaves to `make gate` and `make proof`, a line for each; nothing where it leaves nothing."""
+    lines, known = [], {command}
+    for other in WIDER[command]:
+        left = [stage.name for stage in STAGES if other in stage.runs_in and not known.intersection(stage.runs_in)]
+        known.add(other)
+        long = ["the long forms of tests", "tests with peers"] if other == PROOF else []
+        lines.append(f"left to `make {other}`: {', '.join([*left, *long])}")
     return "\n".join(lines)
 
 
