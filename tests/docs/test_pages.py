@@ -37,8 +37,8 @@ NEEDS = {
     "from-mlserver": "trees",
     "from-torchserve": "torch",
 }
-# Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load for
-# seconds, or train and export with heavy frameworks. What they show has tests of its own in the gate.
+# Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load
+# for seconds, or train and export with heavy frameworks. What they show has tests of its own in the gate.
 MEASURING = {"advice", "load-shapes", "load-testing", "repeat-measurements", "search-configurations", "tuning"}
 HEAVY = {
     "export-models",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import psutil
 import pytest
 import tritonclient.http as http_client
+from alipes import Client
 from support.models import add_model, times
 from support.server import ServerProcess
 from support.steady_client import NOISE_S, SteadyClient, p99_s
@@ -42,18 +44,36 @@ def companion(server: ServerProcess) -> Iterator[SteadyClient]:
         yield steady_client
 
 
-@pytest.fixture
-def steady_client(server: ServerProcess, companion: SteadyClient) -> Iterator[None]:
-    """Asserts that a test slows no other client down, and leaves neither connections nor memory behind."""
+@pytest.fixture(params=["counted", pytest.param("timed", marks=pytest.mark.proof)])
+def steady_client(request: pytest.FixtureRequest, server: ServerProcess) -> Iterator[None]:
+    """Asserts that a test leaves neither connections nor memory behind, and that others are answered after it.
+
+    In the proof it asserts besides that the test slows a client down little that asks all the time.
+    """
+    timed = request.param == "timed"
+    with _slowed_little(request.getfixturevalue("companion")) if timed else nullcontext(), _nothing_left(server):
+        yield
+        for address in (server.http, f"grpc://{server.grpc}"):
+            with Client(address) as client:
+                assert client.infer("double", {"X": [[1, 2]]})["Y"].tolist() == [[2, 4]]
+
+
+@contextmanager
+def _nothing_left(server: ServerProcess) -> Iterator[None]:
     process = psutil.Process(server.process.pid)
+    connections, memory = len(process.net_connections()), process.memory_info().rss
+    yield
+    until(lambda: len(process.net_connections()) <= connections + 2, "connections are left")
+    until(lambda: process.memory_info().rss < memory + MAX_GROWTH_BYTES, "memory is left")
+
+
+@contextmanager
+def _slowed_little(companion: SteadyClient) -> Iterator[None]:
     companion.latencies_s(at_least=0)
     quiet_s = p99_s(companion.latencies_s(at_least=200))
-    connections, memory = len(process.net_connections()), process.memory_info().rss
     yield
     loud_s = p99_s(companion.latencies_s(at_least=100))
     companion.latencies_s(at_least=50)
-    until(lambda: len(process.net_connections()) <= connections + 2, "connections are left")
-    until(lambda: process.memory_info().rss < memory + MAX_GROWTH_BYTES, "memory is left")
     assert loud_s < max(3 * quiet_s, NOISE_S), f"{loud_s} s, {quiet_s} s when it was quiet"
 
 

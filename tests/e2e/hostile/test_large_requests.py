@@ -17,7 +17,7 @@ from tritonclient.grpc import service_pb2
 
 pytestmark = [
     pytest.mark.alone,
-    pytest.mark.slow("compares a client's latencies before and during the attack"),
+    pytest.mark.slow("sends requests of many megabytes"),
     pytest.mark.usefixtures("steady_client"),
 ]
 
