@@ -44,6 +44,8 @@ def app_config(model: Mapping[str, Any]) -> ModelConfig:
         config.dynamic_batching.max_queue_delay_microseconds = round(model["max_delay_s"] * 1e6)
     if model["is_stream"]:
         config.model_transaction_policy.decoupled = True
+    if model["timeout_s"] is not None:
+        config.parameters["EXECUTE_TIMEOUT_SECONDS"].string_value = f"{model['timeout_s']:g}"
     if model["has_endpoint"]:
         config.parameters[PARAMETER].string_value = call_endpoint(model)
     return config

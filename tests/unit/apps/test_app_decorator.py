@@ -56,6 +56,8 @@ def test_a_subclass_of_a_model_is_no_model_by_itself() -> None:
         ({"instances": True}, "an integer from 1"),
         ({"concurrency": 0}, "an integer from 1"),
         ({"max_delay": -1.0, "batch": True}, "seconds from 0"),
+        ({"timeout": -1.0}, "seconds from 0"),
+        ({"timeout": True}, "seconds from 0"),
         ({"max_delay": 0.1}, "give max_batch_size= too"),
         ({"device": "tpu"}, "'cpu' or 'gpu'"),
         ({"start": "now"}, "a function"),

@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal, Optional, Required, TypedDict
 
 import numpy as np
 import pytest
-from alipes.errors import ConfigError
+from alipes.errors import Cancelled, ConfigError
 from alipes.worker.apps import custom, jpeg
+from alipes.worker.apps.callers import reading_for
 from alipes.worker.apps.documents import Documents, encode
 from alipes.worker.apps.misfit import SHOWN_CHARACTERS, Misfit
 from alipes.worker.apps.options import Options
@@ -285,6 +286,21 @@ def test_a_jpeg_file_asks_for_no_more_than_its_bounds(monkeypatch: pytest.Monkey
         with pytest.raises(Misfit, match=reason) as raised:
             read(Image.Image, base64.b64encode(data).decode())
         assert raised.value.status == 413
+
+
+def test_a_picture_is_not_read_on_once_its_caller_has_left() -> None:
+    data = custom.png(Image.effect_noise((600, 600), 50))
+    looks: list[bool] = []
+
+    def has_left() -> bool:
+        looks.append(len(looks) == 3)
+        return looks[-1]
+
+    text = base64.b64encode(data).decode()
+    with pytest.raises(Cancelled, match=r"^the caller has left$"), reading_for(has_left):
+        read(Image.Image, text)
+    assert looks == [False, False, False, True]
+    assert read(Image.Image, text).size == (600, 600)
 
 
 def test_a_picture_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,22 @@ def test_an_app_says_how_many_requests_it_works_on_side_by_side(
     assert engine(plan(""))["side_by_side"] == places
 
 
+@pytest.mark.parametrize(
+    ("config", "flags", "seconds"),
+    [
+        ("", (), 600.0),
+        ("", ("--backend-config=python,execute-timeout-seconds=7",), 7.0),
+        ('parameters { key: "EXECUTE_TIMEOUT_SECONDS" value { string_value: "0" } }', (), 0.0),
+    ],
+)
+def test_a_call_of_a_function_has_ten_minutes_by_default(
+    plan: Plan, model: Path, config: str, flags: tuple[str, ...], seconds: float
+) -> None:
+    assert engine(plan("", *flags))["execute_timeout_s"] in (0.0, 7.0), "a model.py has what the server says"
+    (model / "3" / "app.json").write_text("{}")
+    assert engine(plan(config, *flags))["execute_timeout_s"] == seconds
+
+
 def test_the_metadata_names_the_backend(plan: Plan) -> None:
     made = plan("")
     assert (made.spec["platform"], made.config.platform, made.config.backend) == ("python", "", "python")

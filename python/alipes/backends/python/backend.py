@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +18,20 @@ from alipes.disclosure import hidden_prefixes
 from alipes.errors import ModelLoadError
 from alipes.repository.app_folder import APP_FILE, waiting_key
 
-__all__ = ["PythonBackend"]
+__all__ = ["FUNCTION_TIMEOUT_S", "PythonBackend"]
 
 _BOOTSTRAP: Final = Path(__file__).parents[2] / "worker" / "bootstrap.py"
 """What the interpreter of a model runs first. Run as a file: the environment need not know of this package."""
 
 _MOST_SIDE_BY_SIDE: Final = 4096
 """A link to a process has no more places."""
+
+FUNCTION_TIMEOUT_S: Final = 600.0
+"""Longest call of a function where neither its author nor the server's options say anything, in seconds.
+
+A function stands in front of anybody who finds its URL, and one call that never ends takes an instance for ever. Ten
+minutes are longer than clients and proxies wait.
+"""
 
 _RESERVED_CHARACTERS: Final = frozenset(";|&$`<>()[]{}\\\"'*?~#!")
 """What a shell reads. Releases of Triton after 2.51 refuse it in the names that they give to processes."""
@@ -130,7 +138,10 @@ class PythonBackend(Backend):
     def _parameters(self) -> WorkerParameters:
         config, options = self.draft.config, self.draft.options
         texts = {key: value.string_value for key, value in config.parameters.items()}
-        return read_worker_parameters(texts, config.name, options.worker)
+        workers = options.worker
+        if not workers.execute_timeout_s and self._app().is_file():
+            workers = replace(workers, execute_timeout_s=FUNCTION_TIMEOUT_S)
+        return read_worker_parameters(texts, config.name, workers)
 
     def _environment(self) -> Environment:
         if self._found is None:

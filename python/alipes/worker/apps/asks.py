@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from alipes._core import InferenceResponse, Tensor, call_response, read_call
+from alipes.worker.apps.callers import reading_for
 from alipes.worker.apps.custom import is_picture, png
 from alipes.worker.apps.exchange import Request, Response
 from alipes.worker.apps.forwarded import request_of
@@ -78,17 +79,20 @@ def ask_of(request: InferenceRequest, plan: Plan, bodies: Bodies) -> Ask:
     """What a request asks for; its arguments are not read yet, so that what does not fit can be answered."""
     call = read_call(request)
     if call is not None:
-        return _Call(call, plan, bodies)
+        return _Call(call, plan, bodies, request.is_cancelled)
     return _Tensors(request, plan) if plan.has_tensors else _Document(request, bodies, plan)
 
 
 class _Call(Ask):
     """A document, a form or a file, which came over `POST /<name>`."""
 
-    def __init__(self, call: tuple[bytes, str, str, str, str], plan: Plan, bodies: Bodies) -> None:
+    def __init__(
+        self, call: tuple[bytes, str, str, str, str], plan: Plan, bodies: Bodies, has_left: Callable[[], bool]
+    ) -> None:
         self._call = call
         self._plan = plan
         self._bodies = bodies
+        self._has_left = has_left
 
     def read(self) -> None:
         """Reads the arguments.
@@ -97,7 +101,8 @@ class _Call(Ask):
             Misfit: If the body does not fit.
         """
         body, kind, method, query, headers = self._call
-        self.arguments = self._bodies.read(body, kind, query)
+        with reading_for(self._has_left):
+            self.arguments = self._bodies.read(body, kind, query)
         if self._plan.request:  # most functions do not look, and the headers are not read then
             self.arguments[self._plan.request] = Request(
                 headers=json.loads(headers), query=query, method=method, content_type=kind, body=body
@@ -117,6 +122,7 @@ class _Document(Ask):
 
     def __init__(self, request: InferenceRequest, bodies: Bodies, plan: Plan) -> None:
         self._tensor = request.inputs()[0]
+        self._has_left = request.is_cancelled
         self._bodies = bodies
         self._request = plan.request
         self._parameters = request.parameters() if plan.request else ""
@@ -130,7 +136,8 @@ class _Document(Ask):
         array = self._tensor.as_numpy()
         if array.size != 1:
             raise Misfit(f"expected one document, got {array.size}", path="")
-        self.arguments = self._bodies.read(array.reshape(-1)[0], "application/json", "")
+        with reading_for(self._has_left):
+            self.arguments = self._bodies.read(array.reshape(-1)[0], "application/json", "")
         if self._request:
             self.arguments[self._request] = request_of(self._parameters)
 

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from alipes.errors import Cancelled
+from alipes.worker.apps.callers import CallersFile
 from alipes.worker.apps.jpeg import check_jpeg
 from alipes.worker.apps.misfit import TOO_LARGE, Misfit
 from alipes.worker.apps.records import RecordOf, made
@@ -215,7 +217,7 @@ def _picture(value: Any) -> Any:
     data = value if isinstance(value, bytes) else _from_base64(value)
     check_jpeg(data)
     try:
-        picture = Image.open(io.BytesIO(data), formats=PICTURE_FORMATS)
+        picture = Image.open(CallersFile(data), formats=PICTURE_FORMATS)
         if math.prod(picture.size) > MAX_PIXELS:
             size = " x ".join(map(str, picture.size))
             raise Misfit(f"the picture has {size} pixels, more than {MAX_PIXELS} in all", status=TOO_LARGE)
@@ -226,7 +228,7 @@ def _picture(value: Any) -> Any:
         raise Misfit(f"expected a picture, which is a file of {kinds}, got bytes of another kind") from error
     except Image.DecompressionBombError as error:
         raise Misfit(f"the picture has more than {MAX_PIXELS} pixels", status=TOO_LARGE) from error
-    except Misfit:
+    except (Misfit, Cancelled):
         raise
     except Exception as error:  # Pillow's readers raise many kinds for files that are damaged
         raise Misfit(f"the picture cannot be read: {error}") from error

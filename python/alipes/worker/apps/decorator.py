@@ -34,6 +34,7 @@ def model(
     after_instances: int = 1,
     start: Callable[[], object] | None = None,
     stop: Callable[[], object] | None = None,
+    timeout: float | None = None,
     example: dict[str, Any] | None = None,
 ) -> Callable[[Served], Served]: ...
 
@@ -46,6 +47,7 @@ def model(
     max_batch_size: int = 0,
     batch: bool = False,
     max_delay: float = 0.0,
+    timeout: float | None = None,
     **others: Any,
 ) -> Any:
     """Mark a function or a class as a model, for `alipes serve app.py`.
@@ -61,6 +63,8 @@ def model(
             request, and so is the result. 0 calls the function for one request at a time.
         batch: True stands for `max_batch_size=32`.
         max_delay: Longest wait for further requests of a batch, in seconds.
+        timeout: Longest call, in seconds, of a function that is neither `async` nor a generator: its process is then
+            started again. 0 sets no limit. Left out, it is what the server says of all models, or else ten minutes.
         **others: `instances`: processes that run it. `concurrency`: requests that an `async` function or a generator
             works on at a time, in each of them. `device`: `"cpu"`, or `"gpu"` for that many on each GPU. `before`,
             `after`: functions around it, in processes of their own, `before_instances` and `after_instances` of them.
@@ -86,7 +90,7 @@ def model(
             raise ConfigError(f"@alipes.model has no option {unknown[0]}=; help(alipes.model) lists them")
         called = name if name is not None else _own_name(thing)
         rows = max_batch_size or (DEFAULT_BATCH if batch else 0)
-        options = checked(Options(name=called, max_batch_size=rows, max_delay_s=max_delay, **others))
+        options = checked(Options(name=called, max_batch_size=rows, max_delay_s=max_delay, timeout_s=timeout, **others))
         setattr(thing, MARK, options)
         KNOWN[called] = (thing, options)
         return thing

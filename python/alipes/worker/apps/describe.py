@@ -75,6 +75,7 @@ def described(step: Step, plan: Plan | None = None) -> dict[str, Any]:
         "name": options.name,
         "max_batch_size": options.max_batch_size,
         "max_delay_s": options.max_delay_s,
+        "timeout_s": options.timeout_s,
         "instances": options.instances,
         "device": options.device,
         "concurrency": options.concurrency if plan.is_async or plan.is_stream else 0,

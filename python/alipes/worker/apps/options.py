@@ -25,6 +25,7 @@ MAX_BATCH: Final = 65_536
 MAX_INSTANCES: Final = 1024
 MAX_CONCURRENCY: Final = 10_000
 MAX_DELAY_S: Final = 60.0
+MAX_TIMEOUT_S: Final = 30 * 86_400.0
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -46,6 +47,8 @@ class Options:
         after_instances: Processes that run `after`.
         start: Called once in each instance before its first request.
         stop: Called once in each instance after its last request.
+        timeout_s: Longest call, in seconds, of a function that is neither `async` nor a generator; 0 sets no limit, and
+            None leaves it to the server.
         example: Arguments that the API page shows; made from the annotations where left out.
     """
 
@@ -61,6 +64,7 @@ class Options:
     after_instances: int = 1
     start: Callable[[], object] | None = None
     stop: Callable[[], object] | None = None
+    timeout_s: float | None = None
     example: dict[str, Any] | None = None
 
 
@@ -85,9 +89,9 @@ def checked(options: Options) -> Options:
         value = getattr(options, key)
         fits = type(value) is int and least <= value <= most
         _require(fits, name, key, value, f"an integer from {least} to {most}")
-    delay = options.max_delay_s
-    fits = isinstance(delay, int | float) and not isinstance(delay, bool) and 0 <= delay <= MAX_DELAY_S
-    _require(fits, name, "max_delay", delay, f"seconds from 0 to {MAX_DELAY_S:g}")
+    _require_seconds(name, "max_delay", options.max_delay_s, MAX_DELAY_S)
+    if options.timeout_s is not None:
+        _require_seconds(name, "timeout", options.timeout_s, MAX_TIMEOUT_S)
     _require(options.device in ("cpu", "gpu"), name, "device", options.device, "'cpu' or 'gpu'")
     for key in ("before", "after", "start", "stop"):
         value = getattr(options, key)
@@ -101,6 +105,11 @@ def options_of(thing: object) -> Options | None:
     """The options of a decorated function or class; None for anything else, and for what inherits from one."""
     found = getattr(thing, "__dict__", {}).get(MARK)
     return found if isinstance(found, Options) else None
+
+
+def _require_seconds(model: str, key: str, value: object, most: float) -> None:
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+    _require(fits, model, key, value, f"seconds from 0 to {most:g}")
 
 
 def _require(fits: bool, model: str, key: str, value: object, wanted: str) -> None:

@@ -50,7 +50,7 @@ def steps_of(served: Any, options: Options) -> dict[str, Step]:
     name = options.name
     bare = replace(options, before=None, after=None, example=None)
     steps = {f"{name}.main": Step(served, replace(bare, name=f"{name}.main"), has_endpoint=False)}
-    single = Options(name=name, device="cpu")
+    single = Options(name=name, device="cpu", timeout_s=options.timeout_s)
     for key, function, count in (
         ("before", options.before, options.before_instances),
         ("after", options.after, options.after_instances),
@@ -58,7 +58,8 @@ def steps_of(served: Any, options: Options) -> dict[str, Step]:
         if function is not None:
             step = replace(single, name=f"{name}.{key}", instances=count)
             steps[step.name] = Step(function, step, has_endpoint=False)
-    front = replace(single, concurrency=options.concurrency, example=options.example)
+    # It only waits for the others, each of which has its own time.
+    front = replace(single, concurrency=options.concurrency, timeout_s=0.0, example=options.example)
     plans = {key: plan_of(one.served, one.options) for key, one in steps.items()}
     steps[name] = Step(_front(name, plans, inspect.getdoc(served)), front)
     return steps
