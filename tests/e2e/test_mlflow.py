@@ -15,6 +15,8 @@ import pytest
 from alipes import Client
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.render import config_json
+from alipes.row_proof import RowProof
+from alipes.worker.frameworks.description import describe_file
 from alipes.worker.frameworks.opened import Opening
 from alipes.worker.loading import LoadError
 from support.framework_models import parameter, reason
@@ -247,8 +249,46 @@ def test_a_pickle_that_is_damaged_is_refused(tmp_path: Path) -> None:
 def test_a_package_that_the_function_needs_is_named(tmp_path: Path) -> None:
     folder = save_tensors(tmp_path / "m")
     (folder / "python_model.pkl").write_bytes(b"cpackage_of_tomorrow\nModel\n.")
-    words = "its function needs the package 'package_of_tomorrow', which is not installed"
+    words = (
+        "what it holds is of the package 'package_of_tomorrow', which is not installed: install what the requirements"
+    )
     assert words in refusal(folder, allows_pickles=True)
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (b"cpandas.gone\nTable\n.", "another release of pandas wrote it, with a module 'pandas.gone' that the"),
+        (b"cpandas\nGone\n.", f"the installed pandas {pandas.__version__} does not read what another release wrote"),
+        (b"\x80\x04\x8c\x06pandas\x8c\x04Gone\x93.", "does not read what another release wrote (AttributeError: "),
+    ],
+)
+def test_a_function_of_another_release_is_named_as_such(tmp_path: Path, document: bytes, words: str) -> None:
+    folder = save_tensors(tmp_path / "m")
+    (folder / "python_model.pkl").write_bytes(document)
+    assert words in refusal(folder, allows_pickles=True)
+
+
+class Running(mlflow.pyfunc.PythonModel):
+    """Adds what it was called with before."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def predict(self, context, model_input, params=None):
+        self.total += float(np.asarray(model_input).sum())
+        return np.asarray(model_input).sum(axis=1) + self.total
+
+
+def test_a_function_that_remembers_calls_is_not_run_jointly(tmp_path: Path) -> None:
+    # What it keeps is its author's business, as in any model in Python; rows of clients do not meet in a call.
+    folder = save_function(tmp_path / "m", Running(), ROWS, ROWS.sum(axis=1))
+    framework = {"program": "alipes.worker.frameworks.mlflow.program", "extra": "alipes[mlflow]"}
+    _, rows = describe_file(framework, Opening("m", folder, {}, allows_pickles=True), prove=True)
+    assert rows == RowProof("refuted", "output 'output' is another one each time that it is computed for the same row")
+    save_tensors(tmp_path / "n")
+    _, rows = describe_file(framework, Opening("n", tmp_path / "n", {}, allows_pickles=True), prove=True)
+    assert rows == RowProof("proved")
 
 
 def test_a_framework_that_is_missing_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -428,6 +428,22 @@ def test_a_parameter_that_cannot_be_read_is_named(opened: Any, key: str, value: 
         opened(SCRIPT, BATCHED + LINEAR + parameter(key, value))
 
 
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (b"ctorch.gone\nNet\n.", "another release of torch wrote it, with a module 'torch.gone' that the installed"),
+        (b"ctorch.nn\nGone\n.", f"the installed torch {torch.__version__} does not read what another release wrote"),
+        (b"cpackage_of_tomorrow\nNet\n.", "is of the package 'package_of_tomorrow', which is not installed"),
+    ],
+)
+def test_a_pickle_of_another_release_is_named_as_such(opened: Any, document: bytes, words: str) -> None:
+    save = to_file("model.pt", lambda path: Path(path).write_bytes(b"\x80\x02" + document))
+    with pytest.raises(LoadError) as refused:
+        opened(save, BATCHED + X_TO_Y, allows_pickles=True)
+    assert words in str(refused.value)
+    assert "as TorchScript or as ONNX" in str(refused.value) or "package_of_tomorrow" in words
+
+
 def test_no_file_runs_code_that_is_not_allowed(opened: Any, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     with pytest.raises(LoadError, match="allow-pickles=m"):

@@ -242,9 +242,14 @@ def test_parts_that_the_installed_release_does_not_read_are_of_another(tmp_path:
     refused = refusal(tmp_path / "model.pkl", pickle.dumps(words), allows_pickles=True)
     does_not_read = f"the installed scikit-learn {sklearn.__version__} does not read what another release wrote "
     assert f"{does_not_read}(ValueError: node array from the pickle has an incompatible dtype" in refused
-    assert refused.endswith("): install the release that wrote it, or save it again with that one, as ONNX")
+    assert refused.endswith(
+        "): install the release that wrote it, or save it again with that one, as model.skops or as ONNX"
+    )
     refused = refusal(tmp_path / "model.pkl", b"csklearn.linear_model\nGone\n.", allows_pickles=True)
     assert f"{does_not_read}(AttributeError: " in refused
+    # Newer pickles look names up in another way.
+    document = b"\x80\x04\x8c\x14sklearn.linear_model\x8c\x04Gone\x93."
+    assert f"{does_not_read}(AttributeError: " in refusal(tmp_path / "model.pkl", document, allows_pickles=True)
     # What is damaged is of no release.
     assert does_not_read not in refusal(tmp_path / "model.pkl", pickle.dumps(fitted("words"))[:-9], allows_pickles=True)
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from textwrap import shorten
-from types import ModuleType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -19,19 +15,15 @@ from alipes.signature import ANY, Port
 from alipes.worker.current import current
 from alipes.worker.frameworks.methods import MethodsModel, as_text, listed_inputs
 from alipes.worker.frameworks.opened import Opening, reading
+from alipes.worker.frameworks.releases import release_explained
 from alipes.worker.loading import LoadError
 from alipes.worker.triton.logger import Logger
 
 __all__ = ["SklearnModel", "open_model"]
 
 _INPUT: Final = "input"
+_AGAIN: Final = "as model.skops or as ONNX"
 _TASKS: Final = ("Classifier", "Regressor")
-
-_DISTRIBUTIONS: Final = {"sklearn": "scikit-learn"}
-"""Packages that are installed under another name."""
-
-_MOST_CHARACTERS: Final = 80
-"""Most of scikit-learn's own text: that of a tree of another release goes on with all fields of its nodes."""
 
 EXPORTED: Final = frozenset(
     {
@@ -80,45 +72,14 @@ def _read_skops(opening: Opening) -> Any:
         untrusted = skops.get_untrusted_types(file=opening.file)
     if untrusted:
         opening.need_pickles(f"types that skops does not trust by itself ({', '.join(sorted(untrusted))})")
-    return _opened(opening, lambda: skops.load(opening.file, trusted=untrusted))
+    with release_explained(opening, again=_AGAIN), reading(opening):
+        return skops.load(opening.file, trusted=untrusted)
 
 
 def _read_pickle(opening: Opening) -> Any:
     opening.need_pickles("a pickle")
-    return _opened(opening, lambda: import_module("joblib").load(opening.file))
-
-
-def _opened(opening: Opening, load: Any) -> Any:
-    try:
-        with reading(opening):
-            return load()
-    except ModuleNotFoundError as error:
-        package = (error.name or "").split(".")[0]
-        if package != error.name and find_spec(package) is not None:
-            raise opening.refuse(
-                f"another release of {_DISTRIBUTIONS.get(package, package)} wrote it, with a module '{error.name}' "
-                f"that the installed {getattr(import_module(package), '__version__', 'one')} does not have: open it "
-                "with that release, and save it again as model.skops or as ONNX"
-            ) from error
-        raise opening.refuse(
-            f"what it holds is of the package '{error.name}', which is not installed: install it beside alipes"
-        ) from error
-    except LoadError as error:
-        if (cause := error.__cause__) is None or not _is_of_release(cause):
-            raise
-        raise opening.refuse(
-            f"the installed scikit-learn {import_module('sklearn').__version__} does not read what another release "
-            f"wrote ({type(cause).__name__}: {shorten(str(cause), _MOST_CHARACTERS, placeholder=' …')}): install the "
-            "release that wrote it, or save it again with that one, as ONNX"
-        ) from cause
-
-
-def _is_of_release(error: BaseException) -> bool:
-    """Whether a class is absent from scikit-learn, or scikit-learn refuses the parts of an object of its own."""
-    if isinstance(error, AttributeError):
-        return isinstance(error.obj, ModuleType) and error.obj.__name__.split(".")[0] == "sklearn"
-    raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
-    return "sklearn" in Path(raised_in).parts
+    with release_explained(opening, again=_AGAIN), reading(opening):
+        return import_module("joblib").load(opening.file)
 
 
 def _check_release(opening: Opening, shown: Sequence[Warning | str]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from alipes.worker.frameworks.opened import OpenedModel, reading
+from alipes.worker.frameworks.releases import release_explained
 
 if TYPE_CHECKING:
     from alipes.signature import Signature
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FunctionModel", "open_function"]
 
 _BINARY: Final = "binary"
+_INSTALL: Final = "install what the requirements.txt of the folder lists beside alipes"
 
 
 def open_function(opening: Opening, folder: MlflowFolder) -> FunctionModel:
@@ -33,14 +35,8 @@ def open_function(opening: Opening, folder: MlflowFolder) -> FunctionModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pyfunc: Any = import_module("mlflow.pyfunc")
-        try:
-            with reading(opening):
-                function = pyfunc.load_model(str(folder.path))
-        except ModuleNotFoundError as error:
-            raise opening.refuse(
-                f"its function needs the package '{error.name}', which is not installed: install what the "
-                "requirements.txt of the folder lists beside alipes"
-            ) from error
+        with release_explained(opening, install=_INSTALL), reading(opening):
+            function = pyfunc.load_model(str(folder.path))
     listed = [tensor["name"] for tensor in opening.config.get("output", ())]
     return FunctionModel(function, folder.signature, folder.columns, listed)
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from alipes.signature import Port, Signature
 from alipes.worker.frameworks.opened import Opening
 from alipes.worker.frameworks.pytorch.binding import Arguments, InputBinding, OutputBinding, Results
+from alipes.worker.frameworks.releases import release_explained
 
 __all__ = ["OpenedFile", "safe_pickles"]
 
@@ -58,12 +59,13 @@ def safe_pickles(opening: Opening) -> Iterator[None]:
     """Has torch read nothing but tensors from pickles, unless the operator allows the file to run code.
 
     Raises:
-        LoadError: If there is more in them; the text says how to allow it.
+        LoadError: If there is more in them, and the text says how to allow it; or another release wrote them.
     """
     if not opening.allows_pickles:
         os.environ[_FORCED] = "1"  # for calls, too, that would fall back to reading anything
     try:
-        yield
+        with release_explained(opening, again="as TorchScript or as ONNX"):
+            yield
     except pickle.UnpicklingError as error:
         if not opening.allows_pickles and "weights_only" in str(error):
             opening.need_pickles("a pickle of more than tensors")
