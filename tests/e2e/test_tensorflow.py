@@ -337,6 +337,23 @@ def test_a_configuration_that_does_not_fit_is_refused(saved: Path, config: str, 
     assert words in refusal(saved, config)
 
 
+def test_operations_run_one_after_another_unless_a_parameter_says_so(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    session, seen = tensorflow.compat.v1.Session, list[tuple[int, int]]()
+
+    def noted(**options: Any) -> Any:
+        config = options["config"]
+        seen.append((config.intra_op_parallelism_threads, config.inter_op_parallelism_threads))
+        return session(**options)
+
+    monkeypatch.setattr(tensorflow.compat.v1, "Session", noted)
+    for config in ("", parameter("TF_NUM_INTER_THREADS", "3"), parameter("TF_NUM_INTRA_THREADS", "2")):
+        opened(saved, config).close()
+    assert seen == [(4, 1), (4, 3), (2, 1)]
+
+
 def test_a_damaged_keras_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "model.keras"
     file.write_bytes(b"PK\x03\x04")

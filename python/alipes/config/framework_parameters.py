@@ -49,7 +49,7 @@ TENSORFLOW_PARAMETERS: Final[tuple[Parameter, ...]] = (
     Parameter("TF_SIGNATURE_DEF", "text", "works", "The signature; `serving_default` where not given."),
     Parameter("TF_GRAPH_TAG", "text", "works", "The tag of the graph; `serve` where not given."),
     Parameter("TF_NUM_INTRA_THREADS", "count", "works", f"Threads within an operation; {_THREADS}"),
-    Parameter("TF_NUM_INTER_THREADS", "count", "works", f"Operations side by side; {_THREADS}"),
+    Parameter("TF_NUM_INTER_THREADS", "count", "works", "Operations side by side; 1 where not given."),
     Parameter("TF_USE_PER_SESSION_THREADS", "text", "ignored", "Threads of its own for a session.", _OWN_PROCESS),
     Parameter("MAX_SESSION_SHARE_COUNT", "count", "ignored", "Instances that share a session.", _OWN_PROCESS),
     Parameter("TF_INIT_OPS_FILE", "text", "ignored", "Operations that prepare a GraphDef.", "GraphDefs are not served"),
