@@ -303,6 +303,14 @@ def webp_bomb() -> bytes:
     return bytes(file)
 
 
+def with_scans(count: int) -> bytes:
+    """A progressive JPEG file with so many scans, of which the first, for the whole picture, comes again and again."""
+    file = file_of(photo(64, 48), "JPEG", progressive=True)
+    begin = file.index(b"\xff\xda")
+    end = file.index(b"\xff\xc4", begin)  # the tables of the second
+    return file[:end] + file[begin:end] * (count - file.count(b"\xff\xda")) + file[end:]
+
+
 BAD = {
     "nothing": (b"", "it has no bytes"),
     "text": (b"no picture at all", 'that begin with "no pictu"'),
@@ -328,6 +336,12 @@ def test_what_is_no_picture_has_one_error_that_says_why(infer: Infer, kind: str)
         infer("plain", file)
     assert reason in str(refused.value)
     assert infer("plain", file_of(photo(2, 2), "PNG")).shape == (2, 2, 3)
+
+
+def test_a_progressive_file_has_a_bound_on_its_scans(infer: Infer) -> None:
+    assert infer("plain", with_scans(100)).shape == (48, 64, 3)
+    with pytest.raises(InferenceServerException, match="Too many scans, exceeded limit of 100"):
+        infer("plain", with_scans(101))
 
 
 def test_data_without_end_costs_no_more_than_the_picture(server: ServerProcess, infer: Infer) -> None:

@@ -26,7 +26,10 @@ def write(file: Path, **inputs: Shape) -> Path:
     nodes = [helper.make_node("Sum", names, ["y"])]
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    graph = helper.make_graph(nodes, "graph", ports, [output], [total])
+    return save(file, helper.make_graph(nodes, "graph", ports, [output], [total]))
+
+
+def save(file: Path, graph: onnx.GraphProto) -> Path:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
     return file
 
@@ -55,8 +58,10 @@ def test_a_file_that_is_cut_or_damaged_ends_the_search(tmp_path: Path) -> None:
 
 def load(folder: Path, config: str = "", **inputs: Shape) -> LoadPlan:
     """What a load makes of a file with such inputs, asked of ONNX Runtime."""
-    (folder / "m" / "1").mkdir(parents=True)
-    write(folder / "m" / "1" / "model.onnx", **inputs)
+    version = folder / "m" / "1"
+    if not version.exists():
+        version.mkdir(parents=True)
+        write(version / "model.onnx", **inputs)
     if config:
         (folder / "m" / "config.pbtxt").write_text(config)
     options = parse_flags([str(folder)], {})
@@ -80,3 +85,18 @@ def test_a_file_that_says_no_shape_is_refused_for_that(tmp_path: Path, config: s
 
 def test_a_number_is_served_as_one(tmp_path: Path) -> None:
     assert load(tmp_path, a=[]).spec["inputs"][0]["dims"] == [1]
+
+
+def test_an_output_of_open_rank_is_declared_as_triton_declares_it(tmp_path: Path) -> None:
+    # Source: the completion of Triton's ONNX Runtime backend, which makes no sizes [1]; answers have their own.
+    sizes = helper.make_tensor_value_info("sizes", TensorProto.INT64, ["rank"])
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["a", "sizes"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("a", TensorProto.FLOAT, ["n"]), sizes],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    save(tmp_path / "m" / "1" / "model.onnx", graph)
+    plan = load(tmp_path)
+    assert (plan.spec["outputs"][0]["dims"], plan.spec["max_batch_size"]) == ([1], 0)
