@@ -54,7 +54,7 @@ def test_a_stage_needs_only_stages_before_it() -> None:
 import stages
 seen = set()
 for stage in stages.STAGES:
-    assert seen.issuperset(stage.needs), stage
+    assert seen.issuperset([*stage.needs, *stage.after]), stage
     seen.add(stage.name)
 print(len(seen))
 """
@@ -134,6 +134,14 @@ def test_the_output_of_two_stages_does_not_mix(tmp_path: Path) -> None:
     printed = executed(tmp_path, f"{counts.format('a')}, {counts.format('b')}")
     for name in "ab":
         assert "\n".join(f"{name}{number}" for number in range(1, 6)) in printed
+
+
+def test_a_stage_waits_for_those_before_it_and_runs_though_they_fail(tmp_path: Path) -> None:
+    rows = (
+        'Stage("a", "", "touch done; false", 60, takes=ONE_CORE),'
+        'Stage("b", "", "test -e done", 60, takes=ONE_CORE, after=("a",))'
+    )
+    assert {"a failed", "b passed"} <= set(executed(tmp_path, rows).splitlines())
 
 
 def test_what_a_stage_needs_is_no_reason_to_wait_where_it_is_not_run(tmp_path: Path) -> None:

@@ -85,12 +85,13 @@ def run(stages: Sequence[Stage], command: str, shuffle: int | None = None) -> It
 
 
 def next_to_begin(waiting: Sequence[Stage], running: Sequence[Stage]) -> Stage | None:
-    """The first stage that may begin beside those that run: none that it needs is left, and there is room for it."""
+    """The first stage that may begin beside those that run: none that goes first is left, and there is room for it."""
     unfinished = {stage.name for stage in [*waiting, *running]}
     room = WHOLE_MACHINE - sum(stage.takes for stage in running)
     if len(running) == AT_ONCE:
         return None
-    return next((one for one in waiting if one.takes <= room and not unfinished.intersection(one.needs)), None)
+    may = (one for one in waiting if one.takes <= room and not unfinished.intersection([*one.needs, *one.after]))
+    return next(may, None)
 
 
 def variables(command: str) -> Mapping[str, str]:

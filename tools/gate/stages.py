@@ -47,6 +47,7 @@ class Stage:
             before, in seconds. Beyond it the stage fails: other load on a machine hardly moves this time.
         needs: Stages that have to pass first. A failure elsewhere does not keep a stage from running.
         runs_in: The commands that it belongs to.
+        after: Stages that end first, whether or not they pass: cargo would wait in both of them for the same folder.
         takes: `ONE_CORE` where it waits or computes on one, so that others may run beside it; `EVERY_CORE` where it
             compiles, or runs tests in processes of its own, so that two of them would be in each other's way;
             `WHOLE_MACHINE` where it measures, and nothing may run beside it.
@@ -59,6 +60,7 @@ class Stage:
     needs: Sequence[str] = ()
     runs_in: Sequence[str] = WHOLE
     takes: int = EVERY_CORE
+    after: Sequence[str] = ()
 
 
 def _extra(name: str, proves: str, more: str = "", budget_s: int = 400) -> Stage:
@@ -111,15 +113,6 @@ STAGES: Sequence[Stage] = (
         ("tools",),
         TESTED,
     ),
-    Stage("clippy", "Rust's lints", "tools/lint clippy", 600, ("tools",), CHECKED),
-    Stage(
-        "documentation",
-        "Rust's documentation builds, and its links lead somewhere",
-        "CARGO_BUILD_JOBS=1 tools/lint docs",
-        300,
-        ("tools",),
-        takes=ONE_CORE,
-    ),
     Stage(
         "site",
         "the documentation builds as a site, and its links and anchors lead somewhere",
@@ -129,6 +122,25 @@ STAGES: Sequence[Stage] = (
         takes=ONE_CORE,
     ),
     Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 1800, ("wheel",), TESTED),
+    Stage(
+        "clippy",
+        "Rust's lints",
+        "CARGO_BUILD_JOBS=1 tools/lint clippy",
+        600,
+        ("tools",),
+        CHECKED,
+        ONE_CORE,
+        ("wheel", "rust"),
+    ),
+    Stage(
+        "documentation",
+        "Rust's documentation builds, and its links lead somewhere",
+        "CARGO_BUILD_JOBS=1 tools/lint docs",
+        300,
+        ("tools",),
+        takes=ONE_CORE,
+        after=("wheel", "rust", "clippy"),
+    ),
     Stage(
         "python",
         "units, protocol, recorded exchanges, end to end, every page",
@@ -155,7 +167,7 @@ STAGES: Sequence[Stage] = (
     ),
     Stage(
         "extras",
-        "what needs extras, with all of them in one environment",
+        "what needs extras, with all in one environment; its long forms and the heavy frameworks' pages: in the proof",
         f"{ENVIRONMENT} .venv-extras {EVERY_EXTRA} --wheel $WHEELS"
         f" && tools/run-pytest .venv-extras/bin/python extras {PYTEST} -n $PROCESSES --extra=every"
         f' -m "$EXTENT" {WITH_EXTRAS}',
