@@ -875,6 +875,8 @@ class ResponseIterator:
     def __next__(self) -> InferenceResponse: ...
     def cancel(self) -> None:
         """Has the called model see that its request is cancelled. Its responses still come, up to the last."""
+    def take(self) -> InferenceResponse | None:
+        """The next response, which is not kept to be gone through again; None after the last. Not of Triton's."""
     def close(self) -> None:
         """Takes no further response, also where a thread waits for one. Not a method of Triton's."""
 

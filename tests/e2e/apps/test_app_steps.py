@@ -289,6 +289,8 @@ def test_steps_may_be_async_and_see_the_request(server: ServerProcess) -> None:
 def test_each_value_of_a_stream_goes_through_the_step_after_it(server: ServerProcess) -> None:
     status, text = post(server, "letters", {"text": "ab", "times": 2})
     assert (status, text.split()) == (200, [b"data:", b'"A"', b"data:", b'"B"'] * 2)
+    status, text = post(server, "letters", {"text": "ab" * 100, "times": 1})
+    assert (status, text.count(b"data:")) == (200, 200), "more than the step in front may keep of the model's memory"
     assert post(server, "letters_async", {"text": "c"}) == (200, b'data: "c"\n\n')
     status, text = post(server, "letters", {"text": "ad"}, Accept="application/x-ndjson")
     assert (status, text.startswith(b'"A"\n'), b"there is no D" in text) == (200, True, True)

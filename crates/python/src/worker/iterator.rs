@@ -10,9 +10,9 @@ use super::calls;
 use super::link::Link;
 use super::response::InferenceResponse;
 
-/// Most responses of an iterator whose tensors lie in memory that the server lends, and most bytes of them. All that
-/// were seen are kept, to be gone through again, and the called model sends further ones only while few are on loan:
-/// tensors beyond this are copied.
+/// Most responses of an iterator whose tensors lie in memory that the server lends, and most bytes of them. Whoever
+/// goes through them may keep them all, and the called model sends further ones only while few are on loan: tensors
+/// beyond this are copied.
 const MAX_BORROWED_RESPONSES: usize = 16;
 const MAX_BORROWED_BYTES: usize = 4 << 20;
 
@@ -31,6 +31,7 @@ pub struct ResponseIterator {
 struct IteratorState {
     seen: Vec<Py<InferenceResponse>>,
     next: usize,
+    borrowed: usize,
     borrowed_bytes: usize,
     ended: bool,
 }
@@ -39,8 +40,9 @@ impl IteratorState {
     /// Whether one more response of so many bytes may stay in borrowed memory, which counts it then.
     fn borrow(&mut self, bytes: usize) -> bool {
         let borrowed_bytes = self.borrowed_bytes + bytes;
-        let fits = self.seen.len() < MAX_BORROWED_RESPONSES && borrowed_bytes <= MAX_BORROWED_BYTES;
+        let fits = self.borrowed < MAX_BORROWED_RESPONSES && borrowed_bytes <= MAX_BORROWED_BYTES;
         if fits {
+            self.borrowed += 1;
             self.borrowed_bytes = borrowed_bytes;
         }
         fits
@@ -79,10 +81,19 @@ impl ResponseIterator {
             state.next += 1;
             return Ok(Some(response));
         }
-        if state.ended {
+        drop(state);
+        let Some(response) = self.take(py)? else { return Ok(None) };
+        let mut state = self.state.lock();
+        state.seen.push(response.clone_ref(py));
+        state.next = state.seen.len();
+        Ok(Some(response))
+    }
+
+    /// The next response, which is not kept to be gone through again; `None` after the last. Not a method of Triton's.
+    fn take(&self, py: Python<'_>) -> PyResult<Option<Py<InferenceResponse>>> {
+        if self.state.lock().ended {
             return Ok(None);
         }
-        drop(state);
         let may_borrow = |bytes| self.state.lock().borrow(bytes);
         let Some(received) = calls::next_response(py, &self.link, self.call, may_borrow) else {
             // Closed by another thread, unless the server has left.
@@ -90,15 +101,10 @@ impl ResponseIterator {
             return Ok(None);
         };
         let (response, last) = received?;
-        let response = Py::new(py, response)?;
-        let mut state = self.state.lock();
-        state.seen.push(response.clone_ref(py));
-        state.next = state.seen.len();
-        drop(state);
         if last {
             self.end();
         }
-        Ok(Some(response))
+        Py::new(py, response).map(Some)
     }
 
     /// Has the called model learn that its request is cancelled. Its responses still come, up to the last.

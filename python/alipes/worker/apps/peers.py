@@ -122,7 +122,7 @@ async def stream_step(name: str, arguments: Mapping[str, Any], request: Request 
     responses = _request(name, arguments, plan, request).exec(decoupled=True)
     loop = asyncio.get_running_loop()
     try:
-        while (response := await loop.run_in_executor(_threads(), next, responses, None)) is not None:
+        while (response := await loop.run_in_executor(_threads(), responses.take)) is not None:
             if response.has_error() or response.output_tensors():
                 yield _value(response, plan)
     finally:
