@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from alipes.datatypes import array_type
 from alipes.signature import ANY, Port, Signature
 
 if TYPE_CHECKING:
@@ -356,9 +357,9 @@ def _drawn(random: np.random.Generator, datatype: str, shape: tuple[int, ...], f
         floats = random.random(shape) if kind == "uniform" else random.standard_normal(shape)
         if kind == "alike":
             floats = floats * _UNLIKENESS + random.standard_normal((1, *shape[1:]))
-        return (floats * scale).astype({"FP16": np.float16, "FP64": np.float64}.get(datatype, np.float32))
+        return (floats * scale).astype(array_type(datatype))
     low = 1 if below == 1 else 0  # ones alone, where a nought is no length
-    return random.integers(low, max(below, low + 1), shape).astype(datatype.lower())
+    return random.integers(low, max(below, low + 1), shape).astype(array_type(datatype))
 
 
 def _short(error: Exception) -> str:

@@ -11,10 +11,11 @@ from support.rooms import PACKAGE, imported_rooms, python_files, room_of
 
 ROOT = Path(__file__).parents[2]
 
-# Room -> rooms that it may import, beside itself and `errors`, `types`, `_core`, `lazily`, `leaving` and
+# Room -> rooms that it may import, beside itself and `errors`, `types`, `_core`, `datatypes`, `lazily`, `leaving` and
 # `process_folder`, which every room may.
 ALLOWED = {
     "errors": set(),
+    "datatypes": set(),
     "types": set(),
     "lazily": set(),
     "leaving": set(),
@@ -49,7 +50,7 @@ ALLOWED = {
     # What perf_analyzer's flags in Model Analyzer's files mean.
     "tune": {"client", "compat", "config", "loadtest", "plots", "serve", "tables"},
 }
-EVERYBODY = {"errors", "types", "_core", "lazily", "leaving", "process_folder"}
+EVERYBODY = {"errors", "types", "_core", "datatypes", "lazily", "leaving", "process_folder"}
 # These may import anything.
 FREE = {"cli", "__init__", "__main__"}
 

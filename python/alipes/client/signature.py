@@ -10,8 +10,8 @@ from typing import Any, Final, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from alipes.client.datatypes import numpy_type
 from alipes.client.region_tensor import RegionTensor
+from alipes.datatypes import array_type
 from alipes.errors import InvalidArgument
 from alipes.fitting import as_type
 
@@ -62,9 +62,7 @@ class TensorSpec:
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The type of the elements."""
-        if self.datatype == "BF16":
-            return np.dtype(np.float32)  # sent as the upper halves of its elements
-        return numpy_type(self.datatype) or np.dtype(np.object_)
+        return array_type(self.datatype)  # BF16 is sent as the upper halves of its elements
 
     @property
     def element_bytes(self) -> int | None:

@@ -168,18 +168,15 @@ def _contents(output: Any) -> np.ndarray[Any, Any]:
 def _tensor(raw: bytes, datatype: str) -> np.ndarray[Any, Any]:
     if datatype != "BYTES":
         return np.frombuffer(raw, np.uint16 if datatype == "BF16" else _dtype(datatype))
-    elements, place = [], 0
-    while place < len(raw):
-        size = int.from_bytes(raw[place : place + 4], "little")
-        elements.append(raw[place + 4 : place + 4 + size])
-        place += 4 + size
-    return np.array(elements, np.object_)
+    from alipes.datatypes import unpack_texts
+
+    return np.array(unpack_texts(raw), np.object_)
 
 
 def _dtype(datatype: str) -> np.dtype[Any]:
-    from alipes.client.datatypes import numpy_type
+    from alipes.datatypes import array_type
 
-    return numpy_type(datatype) or np.dtype(np.object_)
+    return array_type(datatype)
 
 
 def _encoded(text: str) -> bytes:

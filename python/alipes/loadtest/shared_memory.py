@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alipes.client import Client, Tls
+from alipes.datatypes import pack_texts
 from alipes.errors import AlipesError, ConfigError
 from alipes.loadtest.inputs import Call, ModelRequests
 
@@ -189,8 +190,7 @@ def _content(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     if array.dtype.kind != "O":
         return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
     elements = (element.encode() if isinstance(element, str) else bytes(element) for element in array.ravel())
-    joined = b"".join(len(element).to_bytes(4, "little") + element for element in elements)
-    return np.frombuffer(joined, np.uint8)
+    return np.frombuffer(pack_texts(elements), np.uint8)
 
 
 def _aligned(size: int) -> int:

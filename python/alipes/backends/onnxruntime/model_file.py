@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from alipes.datatypes import array_type, pack_texts, unpack_texts
 from alipes.signature import Port, Signature
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["OnnxFile", "run_arrays"]
-
-_LENGTH_BYTES: Final = 4
-"""Of the length in front of each text."""
 
 
 class OnnxFile(Protocol):
@@ -43,8 +41,7 @@ def run_arrays(file: OnnxFile, signature: Signature, arrays: Mapping[str, np.nda
 
 def _packed(port: Port, array: np.ndarray) -> bytes:
     if port.datatype == "BYTES":
-        texts = array.ravel().tolist()
-        return b"".join(len(text).to_bytes(_LENGTH_BYTES, "little") + text for text in texts)
+        return pack_texts(array.ravel().tolist())
     if port.datatype == "BF16":
         return (array.view("u4") >> 16).astype("u2").tobytes()
     return bytes(array.tobytes())
@@ -54,17 +51,7 @@ def _array(datatype: str, shape: Sequence[int], data: bytes) -> Any:
     import numpy as np
 
     if datatype == "BYTES":
-        return np.array(_texts(data), object).reshape(shape)
+        return np.array(unpack_texts(data), object).reshape(shape)
     if datatype == "BF16":
         return (np.frombuffer(data, "u2").astype("u4") << 16).view("f4").reshape(shape)
-    named = {"FP16": "f2", "FP32": "f4", "FP64": "f8"}.get(datatype, datatype.lower())
-    return np.frombuffer(data, named).reshape(shape)
-
-
-def _texts(data: bytes) -> list[bytes]:
-    found, at = [], 0
-    while at < len(data):
-        end = at + _LENGTH_BYTES + int.from_bytes(data[at : at + _LENGTH_BYTES], "little")
-        found.append(data[at + _LENGTH_BYTES : end])
-        at = end
-    return found
+    return np.frombuffer(data, array_type(datatype)).reshape(shape)

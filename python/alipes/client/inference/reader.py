@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from alipes.client.datatypes import numpy_type
 from alipes.client.inference.crop import Crop
 from alipes.client.inference.stream_signature import Part, StateInput, StreamSignature
 from alipes.client.signature import TensorSpec
+from alipes.datatypes import numpy_type
 from alipes.errors import InvalidArgument
 from alipes.fitting import as_type
 

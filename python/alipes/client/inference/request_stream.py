@@ -20,7 +20,6 @@ from typing import Any, Final, Protocol, Self
 import numpy as np
 
 from alipes.client.arguments import timeout_of
-from alipes.client.datatypes import numpy_type
 from alipes.client.inference.answer_source import AnswerSource
 from alipes.client.inference.answers import Answers
 from alipes.client.inference.clock import ProfilerClock
@@ -36,6 +35,7 @@ from alipes.client.inference.stream import Stream, Target
 from alipes.client.inference.transport import GrpcEndpoint
 from alipes.client.inference.unread import AnswerFuture, UnreadFailures
 from alipes.config.memory_limit import memory_limit_bytes
+from alipes.datatypes import numpy_type
 from alipes.errors import AlipesError, InvalidArgument, NotReady, Overloaded, TransportError
 
 __all__ = ["HALF_OF_MEMORY", "MOST_IN_FLIGHT", "RequestReader", "RequestStream", "StreamSettings"]

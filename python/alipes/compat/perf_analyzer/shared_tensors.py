@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -19,6 +18,7 @@ from alipes.compat.perf_analyzer.gpu_region import GpuFailed, GpuRegion
 from alipes.compat.perf_analyzer.model import Model, Port, server_words
 from alipes.compat.perf_analyzer.requests import Prepared, empty_requests, tensor
 from alipes.compat.perf_analyzer.settings import Load, Settings
+from alipes.datatypes import pack_texts
 from alipes.errors import AlipesError
 
 __all__ = ["prepare_shared"]
@@ -128,4 +128,4 @@ def _content(array: Array) -> bytes:
     """The bytes of an input; of text, each element behind its length."""
     if array.dtype.kind != "O":
         return np.ascontiguousarray(array).tobytes()
-    return b"".join(struct.pack("<I", len(element)) + element for element in array.flat)
+    return pack_texts(array.flat)

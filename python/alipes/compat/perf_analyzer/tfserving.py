@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from alipes.client.datatypes import numpy_type
 from alipes.client.signature import TensorSpec
 from alipes.compat.perf_analyzer.dataset import Array, Dataset
 from alipes.compat.perf_analyzer.direct_calls import call
@@ -14,6 +13,7 @@ from alipes.compat.perf_analyzer.model import Model, Port, server_words
 from alipes.compat.perf_analyzer.requests import Prepared, empty_requests, tensor
 from alipes.compat.perf_analyzer.settings import Settings, Target
 from alipes.compat.perf_analyzer.tfserving_messages import METADATA, PREDICT, TENSORFLOW_TYPES, message
+from alipes.datatypes import numpy_type
 from alipes.errors import AlipesError
 
 __all__ = ["ask_tfserving", "prepare_predictions"]

@@ -14,6 +14,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from alipes.datatypes import pack_texts
+
 __all__ = ["MOST_BYTES", "Arrays", "receive", "send"]
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
@@ -79,7 +81,7 @@ def _kind(array: npt.NDArray[Any]) -> str:
 def _bytes(array: npt.NDArray[Any]) -> bytes:
     if array.dtype.kind != "O":
         return np.ascontiguousarray(array).tobytes()
-    return b"".join(_LENGTH.pack(len(element)) + element for element in array.ravel().tolist())
+    return pack_texts(array.ravel().tolist())
 
 
 def _array(content: memoryview, kind: str, shape: Sequence[int]) -> npt.NDArray[Any]:

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from alipes.datatypes import array_type
 from alipes.worker.apps.plan import Argument, Plan
 from alipes.worker.apps.tensor_types import TensorType
-from alipes.worker.apps.tensors import numpy_type
 
 __all__ = ["named_outputs", "plan_of_arrays"]
 
@@ -96,7 +96,7 @@ def _annotation(tensor: Mapping[str, Any]) -> Any:
     """What a document has of a tensor: one row, where the model batches."""
     sizes = tensor["reshape"].get("shape", ()) if tensor.get("reshape") is not None else tensor["dims"]
     shape = tuple(None if int(size) < 0 else int(size) for size in sizes)
-    return Annotated[np.ndarray, numpy_type(_datatype(tensor)), shape]
+    return Annotated[np.ndarray, array_type(_datatype(tensor)), shape]
 
 
 def _datatype(tensor: Mapping[str, Any]) -> str:

@@ -9,19 +9,14 @@ from typing import Any
 import numpy as np
 
 from alipes._core import Tensor
+from alipes.datatypes import array_type
 from alipes.fitting import as_type
 from alipes.worker.apps.exchange import Response
 from alipes.worker.apps.misfit import Misfit
 from alipes.worker.apps.plan import Plan
 from alipes.worker.apps.tensor_types import TensorType
 
-__all__ = ["argument_of", "columns_of", "numpy_type", "tensors_of"]
-
-
-def numpy_type(datatype: str) -> np.dtype[Any]:
-    """The type of numpy for a datatype of the V2 protocol."""
-    kinds = {"BYTES": "object", "BOOL": "bool"}
-    return np.dtype(kinds.get(datatype) or datatype.lower().replace("fp", "float"))
+__all__ = ["argument_of", "columns_of", "tensors_of"]
 
 
 def argument_of(array: np.ndarray, tensor: TensorType) -> Any:
@@ -97,7 +92,7 @@ def fitted(value: Any, datatype: str) -> np.ndarray:
         TypeError: If it is no such value.
         ValueError: Likewise.
     """
-    dtype = numpy_type(datatype)
+    dtype = array_type(datatype)
     return np.asarray(value, dtype) if dtype.kind == "O" else as_type(np.asarray(value), dtype)
 
 

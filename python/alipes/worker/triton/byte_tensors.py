@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from alipes.datatypes import pack_texts, unpack_texts
 
 __all__ = ["deserialize_bytes_tensor", "serialize_byte_tensor"]
 
@@ -21,11 +22,8 @@ def serialize_byte_tensor(input_tensor: npt.NDArray[Any]) -> bytes | None:
         return b""
     if input_tensor.dtype.kind not in "OS":
         return None
-    parts: list[bytes] = []
-    for value in input_tensor.ravel(order="C").tolist():
-        element = value if isinstance(value, bytes) else str(value).encode()
-        parts += (struct.pack("<I", len(element)), element)
-    return b"".join(parts)
+    elements = input_tensor.ravel(order="C").tolist()
+    return pack_texts(one if isinstance(one, bytes) else str(one).encode() for one in elements)
 
 
 def deserialize_bytes_tensor(encoded_tensor: Any) -> npt.NDArray[np.object_]:
@@ -34,16 +32,7 @@ def deserialize_bytes_tensor(encoded_tensor: Any) -> npt.NDArray[np.object_]:
     Raises:
         ValueError: If the last element is cut off.
     """
-    packed = bytes(encoded_tensor)
-    elements: list[bytes] = []
-    position = 0
-    while position < len(packed):
-        start = position + 4
-        end = start + int.from_bytes(packed[position:start], "little")
-        if end > len(packed):
-            raise ValueError(f"element {len(elements)} ends at byte {end}, but there are {len(packed)} bytes")
-        elements.append(packed[start:end])
-        position = end
+    elements = unpack_texts(bytes(encoded_tensor))
     array = np.empty(len(elements), dtype=np.object_)
     array[:] = elements
     return array

@@ -17,6 +17,7 @@ from alipes.compat.pytriton.decorators.outputs import (
     get_inference_request_batch_size,
 )
 from alipes.compat.pytriton.exceptions import PyTritonRuntimeError
+from alipes.datatypes import pack_texts
 
 __all__ = ["group_by_keys", "group_by_values"]
 
@@ -90,7 +91,7 @@ def _comparable(value: Any) -> Any:
         return value.tobytes()
     # Each element behind its length, as it is sent: so no two rows look alike that are not.
     elements = [item if isinstance(item, bytes) else str(item).encode() for item in value.ravel().tolist()]
-    return b"".join(len(element).to_bytes(4, "little") + element for element in elements)
+    return pack_texts(elements)
 
 
 def _merged(places: list[tuple[int, ...]], results: Any, rows: int) -> dict[str, Array]:
