@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use alipes_link::LinkHandle;
 use alipes_request::responder::Observer;
+use alipes_stats::statistics::FailureReason;
 
-use super::receive;
 use super::worker::Worker;
 
 /// The caller of one request.
@@ -46,7 +46,7 @@ impl Caller {
     fn withdraw(&self) {
         let Some((link, slot)) = self.place.get() else { return };
         if let Some(worker) = self.worker.upgrade() {
-            receive::withdraw(&worker, *slot, self.ticket);
+            withdraw(&worker, *slot, self.ticket);
         }
         if self.left.load(Ordering::SeqCst) {
             link.caller_left(*slot, self.ticket);
@@ -72,5 +72,27 @@ impl Observer for Watch {
         if let Some((link, slot)) = self.0.place.get() {
             link.consumed(*slot, self.0.ticket, responses, bytes);
         }
+    }
+}
+
+/// A caller has gone: a request that the worker has not claimed is revoked, a claimed one is cancelled.
+fn withdraw(worker: &Arc<Worker>, slot: u32, ticket: u64) {
+    let Some(model) = worker.model() else { return };
+    let mut guard = worker.state.lock();
+    let state = &mut *guard;
+    let Some(link) = state.link.as_ref() else { return };
+    // In a sequence what comes next would be wrong without it.
+    if model.sequences.is_some() || !link.revoke(slot, ticket) {
+        link.cancel(slot, ticket);
+        return;
+    }
+    let Some(request) = state.slots.take(slot, ticket) else { return };
+    let freed = state.end_turn(&request);
+    drop(guard);
+    model.statistics.failed(FailureReason::Canceled, alipes_clock::elapsed(request.arrived));
+    // Without the lock: others may have waited for their turn behind it, and be told now.
+    drop(request);
+    if let Some(turn) = freed {
+        model.driver.start(&model, turn);
     }
 }

@@ -197,7 +197,7 @@ fn parent(
     let trace = trace.map(|trace| trace.child());
     let placed = request.and_then(|request| request.placed.as_ref());
     let inputs = std::mem::take(&mut call.inputs).into_iter().map(|input| {
-        let data = super::receive::bytes(&input, placed)?;
+        let data = super::answers::bytes(&input, placed)?;
         let name = match input.name {
             OwnedTensorName::Name(name) => name.into(),
             OwnedTensorName::Index(_) => return Err("it called with an input without a name".to_owned()),

@@ -13,6 +13,7 @@
 //! - `warmup`: what a worker executes before it takes requests.
 //! - `change`: more workers, or fewer, while the others go on.
 
+mod answers;
 mod caller;
 mod calls;
 mod change;
@@ -20,6 +21,7 @@ pub mod checks;
 mod claims;
 mod control;
 mod driver;
+mod executions;
 pub mod faults;
 mod held;
 mod packet;
@@ -27,6 +29,7 @@ mod peer;
 pub mod place;
 mod process;
 mod receive;
+mod received;
 mod request_slots;
 mod script;
 mod spawner;

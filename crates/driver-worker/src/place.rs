@@ -24,7 +24,7 @@ use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use super::caller::{Caller, Watch};
-use super::receive::Received;
+use super::received::Received;
 use super::request_slots::InFlight;
 use super::worker::{State, Worker};
 use super::{Workers, receive};
