@@ -17,6 +17,7 @@ import typer
 from _pytest.mark import MarkDecorator, ParameterSet
 from alipes.cli.app import app
 from alipes.cli.mistakes import usage_mistake
+from alipes.compat.perf_analyzer.parser import parse as perf_analyzer
 from support.blocks import blocks, pages
 from support.reader import Reader
 
@@ -39,12 +40,21 @@ NEEDS = {
 }
 # Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load
 # for seconds, or train and export with heavy frameworks. What they show has tests of its own in the gate.
-MEASURING = {"advice", "load-shapes", "load-testing", "repeat-measurements", "search-configurations", "tuning"}
+MEASURING = {
+    "advice",
+    "load-shapes",
+    "load-testing",
+    "perf-analyzer",
+    "repeat-measurements",
+    "search-configurations",
+    "tuning",
+}
 HEAVY = {
     "export-models",
     "from-mlserver",
     "from-torchserve",
     "serve-lightgbm",
+    "serve-mlflow",
     "serve-pytorch",
     "serve-sklearn",
     "serve-tensorflow",
@@ -52,24 +62,28 @@ HEAVY = {
     "stream-a-detector",
     "streaming-export",
 }
-LATER = MEASURING | HEAVY
+EXAMPLES = {"examples/serving-lab/README.md", "examples/text-recognition/README.md"}
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _is_for_the_proof(page: Path) -> bool:
+    return page.stem in MEASURING | HEAVY or _name(page) in EXAMPLES
 
 
 def _parameter(page: Path, *marks: MarkDecorator) -> ParameterSet:
     """A page, with these marks and that of the extra that it needs."""
     extra = [pytest.mark.extra(NEEDS[page.stem])] if page.stem in NEEDS else []
-    return pytest.param(page, marks=[*extra, *marks], id=str(page.relative_to(ROOT)))
+    return pytest.param(page, marks=[*extra, *marks], id=_name(page))
 
 
 PAGES = [_parameter(page) for page in pages(ROOT)]
-IN_FULL = [_parameter(page, *([pytest.mark.proof] if page.stem in LATER else [])) for page in pages(ROOT)]
-TYPED = [_parameter(page) for page in pages(ROOT) if page.stem in LATER]
+IN_FULL = [_parameter(page, *([pytest.mark.proof] if _is_for_the_proof(page) else [])) for page in pages(ROOT)]
+TYPED = [_parameter(page) for page in pages(ROOT) if _is_for_the_proof(page)]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-
-
-def _name(page: Path) -> str:
-    return str(page.relative_to(ROOT))
 
 
 @pytest.mark.slow("every block of a page is run")
@@ -94,11 +108,14 @@ def _typed(script: str) -> Iterator[list[str]]:
     """The words behind `alipes` of each of a script's lines that begins with it, without redirections."""
     for line in script.replace("\\\n", " ").splitlines():
         if line.startswith("alipes "):
-            yield shlex.split(re.sub(r" > /dev/null|&$", "", line))[1:]
+            yield shlex.split(re.sub(r" (2?>|&|\|\|).*", "", line))[1:]
 
 
 def _parse(words: list[str]) -> None:
     """Parses a command line as `alipes` does, and runs nothing."""
+    if words[0] == "perf_analyzer":
+        perf_analyzer(words[1:])
+        return
     group: Any = typer.main.get_command(app)
     assert words[0] in group.commands, f"there is no command {words[0]!r}"
     with group.make_context("alipes", words[:1]) as context:

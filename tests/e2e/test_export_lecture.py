@@ -54,6 +54,7 @@ def tree(path: str) -> str:
     return shown.getvalue()
 
 
+@pytest.mark.proof
 @pytest.mark.slow("a whole lecture is run")
 def test_the_lecture(here: Path, inference_model: Any, noise_remover: Any, serve: Callable[..., ServerProcess]) -> None:
     repo = qv.ModelRepository("my-repo")

@@ -61,6 +61,15 @@ print(len(seen))
     assert int(in_the_gate(code)) > 1
 
 
+def test_long_forms_have_a_budget_of_their_own_in_the_proof() -> None:
+    code = """
+from stages import Stage
+stage = Stage("a", "", "", 60, long_s=100)
+print([stage.within(command).budget_s for command in ("test", "gate", "proof")])
+"""
+    assert in_the_gate(code) == "[60, 60, 160]\n"
+
+
 def test_a_failure_keeps_only_what_needs_it_from_running(tmp_path: Path) -> None:
     code = f"""
 import runner

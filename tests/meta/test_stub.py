@@ -74,6 +74,7 @@ def test_a_method_takes_what_the_stub_says(owner: str, name: str) -> None:
     )
 
 
+@pytest.mark.proof
 @pytest.mark.slow("mypy reads the whole package")
 @pytest.mark.timeout(600)  # mypy reads the whole package first, on a busy machine for minutes
 def test_mypy_finds_no_difference() -> None:

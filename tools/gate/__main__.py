@@ -32,7 +32,7 @@ def main() -> int:
         PAGE.write_text(page(), encoding="utf-8")
         return 0
     subprocess.run([sys.executable, ROOT / "tools" / "settings"], check=True)
-    stages = [stage for stage in STAGES if options.command in stage.runs_in]
+    stages = [stage.within(options.command) for stage in STAGES if options.command in stage.runs_in]
     if options.only:
         stages = [stage for stage in stages if stage.name in options.only]
     began = time.monotonic()

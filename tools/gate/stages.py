@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LINT, TEST, GATE, PROOF = "lint", "test", "gate", "proof"
 ALL = (LINT, TEST, GATE, PROOF)
@@ -47,6 +47,7 @@ class Stage:
             before, in seconds. Beyond it the stage fails: other load on a machine hardly moves this time.
         needs: Stages that have to pass first. A failure elsewhere does not keep a stage from running.
         runs_in: The commands that it belongs to.
+        long_s: What the long forms of its tests may take besides, in the proof.
         after: Stages that end first, whether or not they pass: cargo would wait in both of them for the same folder.
         takes: `ONE_CORE` where it waits or computes on one, so that others may run beside it; `EVERY_CORE` where it
             compiles, or runs tests in processes of its own, so that two of them would be in each other's way;
@@ -61,6 +62,11 @@ class Stage:
     runs_in: Sequence[str] = WHOLE
     takes: int = EVERY_CORE
     after: Sequence[str] = ()
+    long_s: int = 0
+
+    def within(self, command: str) -> Stage:
+        """The stage with the budget that it has in a command."""
+        return replace(self, budget_s=self.budget_s + self.long_s) if command == PROOF else self
 
 
 def _extra(name: str, proves: str, more: str = "", budget_s: int = 400) -> Stage:
@@ -145,18 +151,20 @@ STAGES: Sequence[Stage] = (
         "python",
         "units, protocol, recorded exchanges, end to end, every page",
         f'{MAIN} python {PYTEST} -n $PROCESSES -m "$EXTENT and not alone"',
-        2700,
+        1920,
         ("wheel",),
         TESTED,
+        long_s=1200,
     ),
     Stage(
         "python alone",
         "what measures memory, and needs the machine for itself",
         f'{MAIN} alone {PYTEST} -m "$EXTENT and alone" --ignore {UNDER_ATTACK}',
-        900,
+        300,
         ("wheel",),
         TESTED,
         WHOLE_MACHINE,
+        long_s=900,
     ),
     Stage(
         "interpreters",
@@ -171,7 +179,7 @@ STAGES: Sequence[Stage] = (
         f"{ENVIRONMENT} .venv-extras {EVERY_EXTRA} --wheel $WHEELS"
         f" && tools/run-pytest .venv-extras/bin/python extras {PYTEST} -n $PROCESSES --extra=every"
         f' -m "$EXTENT" {WITH_EXTRAS}',
-        1500,
+        840,
         ("wheel",),
         (GATE,),
     ),

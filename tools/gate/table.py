@@ -51,7 +51,8 @@ def page() -> str:
     rows = ["| stage | proves | runs in | budget of the cores |", "|---|---|---|---:|"]
     for stage in STAGES:
         runs_in = ", ".join(f"`make {name}`" for name in stage.runs_in)
-        rows.append(f"| {stage.name} | {stage.proves} | {runs_in} | {_clock(stage.budget_s)} |")
+        longer = f", in the proof {_clock(stage.within(PROOF).budget_s)}" if stage.long_s else ""
+        rows.append(f"| {stage.name} | {stage.proves} | {runs_in} | {_clock(stage.budget_s)}{longer} |")
     return f"{before}{BEGIN}\n" + "\n".join(rows) + f"\n\n{END}{after}"
 
 
