@@ -16,13 +16,17 @@ SMALL, LARGE = np.zeros((1, 4)), np.zeros((64, 4))
 
 
 class Timed(OpenedModel):
-    """A model whose executions take what a test says, in seconds, for one thread and for all."""
+    """A model whose executions take what a test says, in seconds, for one thread and for all.
+
+    Attributes:
+        delay: For how many seconds other programs hold up each execution.
+    """
 
     def __init__(self, one: float, of_all: float, adapts: bool = True) -> None:
         self.seconds = {1: one, ALL: of_all}
         self.threads = 1
         self.used: list[int] = []
-        self.now = 0.0
+        self.now = self.worked = self.delay = 0.0
         self._adapts = adapts
 
     @property
@@ -34,13 +38,19 @@ class Timed(OpenedModel):
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         self.used.append(self.threads)
-        self.now += self.seconds[self.threads] * inputs["x"].size / SMALL.size
+        seconds = self.seconds[self.threads] * inputs["x"].size / SMALL.size
+        self.now += seconds + self.delay
+        self.worked += seconds
         return {}
+
+
+def choice_of(model: Timed) -> ThreadChoice:
+    return ThreadChoice(model, ALL, lambda: model.now, lambda: model.worked)
 
 
 def used(model: Timed, batch: np.ndarray, times: int, choice: ThreadChoice | None = None) -> list[int]:
     """The threads of each of several executions."""
-    choice = choice or ThreadChoice(model, ALL, lambda: model.now)
+    choice = choice or choice_of(model)
     for _ in range(times):
         choice.run({"x": batch})
     return model.used[-times:]
@@ -63,7 +73,7 @@ def test_a_hundredth_of_the_executions_tries_threads_that_are_slower() -> None:
 
 def test_each_size_of_a_batch_has_its_own_number() -> None:
     model = Timed(0.001, 0.0002)
-    choice = ThreadChoice(model, ALL, lambda: model.now)
+    choice = choice_of(model)
     assert used(model, LARGE, 10, choice)[-1] == ALL
     assert set(used(model, SMALL, 10, choice)) == {1}
     assert used(model, LARGE, 1, choice) == [ALL]
@@ -71,7 +81,7 @@ def test_each_size_of_a_batch_has_its_own_number() -> None:
 
 def test_a_machine_that_becomes_busy_takes_executions_back_to_one_thread() -> None:
     model = Timed(0.1, 0.02)
-    choice = ThreadChoice(model, ALL, lambda: model.now)
+    choice = choice_of(model)
     assert used(model, SMALL, 100, choice)[-1] == ALL
     model.seconds[ALL] = 2.0
     assert set(used(model, SMALL, 100, choice)[2:]) == {1}
@@ -79,9 +89,21 @@ def test_a_machine_that_becomes_busy_takes_executions_back_to_one_thread() -> No
     assert set(used(model, SMALL, 2000, choice)[-1000:]) == {ALL}
 
 
-def test_one_execution_that_is_held_up_decides_nothing() -> None:
+def test_an_execution_that_others_hold_up_looks_no_longer_than_it_is() -> None:
     model = Timed(0.0001, 0.00001)
-    choice = ThreadChoice(model, ALL, lambda: model.now)
+    model.delay = 0.02
+    assert set(used(model, SMALL, 1000)) == {1}
+    large = Timed(0.1, 0.02)
+    large.delay = 0.09  # by the clock all threads need 0.11 s, and one 0.19
+    threads = used(large, SMALL, 1000)
+    assert 3 <= threads.count(ALL) <= 10
+    large.delay = 0.0
+    assert used(large, SMALL, 2000)[-1] == ALL
+
+
+def test_one_execution_that_is_longer_decides_nothing() -> None:
+    model = Timed(0.0001, 0.00001)
+    choice = choice_of(model)
     for _ in range(50):
         used(model, SMALL, 2, choice)
         model.seconds[1] = 1.0
