@@ -17,7 +17,7 @@ LARGEST = {
     "driver-ensemble": 10,
     "driver-native": 2,
     "driver-streaming": 3,
-    "driver-worker": 13,
+    "driver-worker": 9,
     "engine": 4,
     "grpc": 8,
     "http": 2,

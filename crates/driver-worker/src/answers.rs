@@ -1,6 +1,6 @@
 //! One answer to a request: what the worker says of it, checked, as what its caller gets.
 
-use alipes_link::{Answer as WorkerAnswer, Outcome, Output, OutputData, OwnedTensorName, Placed};
+use alipes_link::{Answer as WorkerAnswer, Outcome, Output, OwnedTensorName, Placed};
 use alipes_protocol::error::TABLE;
 use alipes_protocol::trace::{Moment, Side, Trace};
 use alipes_protocol::{Code, InferError, Origin, Tensor, call};
@@ -13,11 +13,9 @@ use alipes_spec::EngineSpec;
 use alipes_stats::clock;
 use bytes::Bytes;
 
+use super::frames::{Violation, bytes};
 use super::received::Received;
 use super::worker::State;
-
-/// Why a message cannot be from a sound worker.
-pub type Violation = String;
 
 /// One answer to a request.
 pub fn answered(
@@ -176,15 +174,6 @@ fn tensor(model: &ModelVersion, placed: Option<&Placed>, output: Output) -> Resu
     let data = bytes(&output, placed)?;
     let shape = wire_shape(port, model.spec.max_batch_size > 0, output.shape);
     Ok(Tensor { name: port.name.as_str().into(), datatype: output.datatype, shape, data })
-}
-
-/// The bytes of a worker's tensor, which may lie in what it was given with its request.
-pub fn bytes(tensor: &Output, placed: Option<&Placed>) -> Result<Bytes, Violation> {
-    match (&tensor.data, placed) {
-        (OutputData::Bytes(data), _) => Ok(data.clone()),
-        (OutputData::Input { .. }, Some(placed)) => tensor.resolve(placed).map_err(|violation| violation.text),
-        (OutputData::Input { .. }, None) => Err("a tensor lies in the memory of a request that is over".into()),
-    }
 }
 
 /// A code by its number, which is that of `TRITONSERVER_Error_Code` where Triton has the code.

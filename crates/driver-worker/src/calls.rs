@@ -197,7 +197,7 @@ fn parent(
     let trace = trace.map(|trace| trace.child());
     let placed = request.and_then(|request| request.placed.as_ref());
     let inputs = std::mem::take(&mut call.inputs).into_iter().map(|input| {
-        let data = super::answers::bytes(&input, placed)?;
+        let data = super::frames::bytes(&input, placed)?;
         let name = match input.name {
             OwnedTensorName::Name(name) => name.into(),
             OwnedTensorName::Index(_) => return Err("it called with an input without a name".to_owned()),
@@ -416,7 +416,7 @@ fn post_answer(
         }
         Some(Ok(reply)) => {
             let outputs: Vec<TensorRef<'_>> = reply.outputs.iter().map(tensor_ref).collect();
-            let parameters = super::place::parameters_json(&reply.parameters);
+            let parameters = super::frames::parameters_json(&reply.parameters);
             let outcome = MailOutcome::Response { id, outputs: &outputs, parameters: &parameters };
             post(worker, call, last, outcome, receipt);
         }

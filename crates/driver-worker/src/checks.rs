@@ -3,20 +3,14 @@
 //! One question at a time: whoever asks while one is open waits for the same answer. A worker answers on a thread of
 //! its own, so that one that executes does not look dead.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use alipes_stats::events::WorkerState;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use tokio::time;
-
-use super::Workers;
-use super::worker::Worker;
 
 /// Longest wait for an answer. Source: Triton's Python backend waits as long.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+pub const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is asked of one worker.
 #[derive(Default)]
@@ -42,9 +36,16 @@ struct OpenCheck {
 }
 
 /// An answer that is on its way, if it is not known at once.
-enum Answer {
+pub enum Answer {
+    /// Nobody need be asked.
     Known(bool),
-    Coming { until: Instant, answer: oneshot::Receiver<bool> },
+    /// The process was asked.
+    Coming {
+        /// Longest wait for it.
+        until: Instant,
+        /// Where it arrives.
+        answer: oneshot::Receiver<bool>,
+    },
 }
 
 impl Checks {
@@ -53,7 +54,8 @@ impl Checks {
         self.offered.store(offered, Ordering::Release);
     }
 
-    fn is_offered(&self) -> bool {
+    /// Whether the model can be asked.
+    pub fn is_offered(&self) -> bool {
         self.offered.load(Ordering::Acquire)
     }
 
@@ -78,7 +80,7 @@ impl Checks {
     }
 
     /// Joins those who wait, or says under which number to ask.
-    fn join(&self) -> (Answer, Option<u64>) {
+    pub fn join(&self) -> (Answer, Option<u64>) {
         let (sender, answer) = oneshot::channel();
         let mut state = self.state.lock();
         if let Some(open) = &mut state.open {
@@ -97,63 +99,10 @@ impl Checks {
     }
 
     /// Whether the log is yet to say that the answer is late.
-    fn is_news(&self) -> bool {
+    pub fn is_news(&self) -> bool {
         let mut state = self.state.lock();
         state.open.as_mut().is_some_and(|open| !std::mem::replace(&mut open.reported, true))
     }
-}
-
-/// Asks a worker, or joins those who did.
-fn ask(worker: &Worker) -> Answer {
-    if !worker.checks.is_offered() {
-        return Answer::Known(true);
-    }
-    let (answer, number) = worker.checks.join();
-    if let Some(number) = number {
-        match &worker.state.lock().link {
-            Some(link) => link.ask(number),
-            None => return Answer::Known(false),
-        }
-    }
-    answer
-}
-
-async fn wait(worker: &Worker, answer: Answer) -> bool {
-    let (until, answer) = match answer {
-        Answer::Known(ready) => return ready,
-        Answer::Coming { until, answer } => (until, answer),
-    };
-    match time::timeout_at(until.into(), answer).await {
-        // An error: the process has ended without an answer.
-        Ok(answered) => answered.unwrap_or(false),
-        Err(_) => {
-            if worker.checks.is_news() {
-                let limit = CHECK_TIMEOUT.as_secs();
-                worker.log(WorkerState::Unready, format!("has not said within {limit} s whether its model is ready"));
-            }
-            false
-        }
-    }
-}
-
-/// Asks all processes of a model that take requests; the future is true where all of them are ready. `None` where the
-/// model does not answer such checks.
-pub fn ask_all(workers: &Workers) -> Option<impl Future<Output = bool> + use<>> {
-    let set = workers.set();
-    if !set.list.iter().any(|worker| worker.checks.is_offered()) {
-        return None;
-    }
-    let up = set.list.iter().filter(|worker| worker.is_up());
-    // All are asked before the first answer is waited for.
-    let answers: Vec<_> = up.map(|worker| (Arc::clone(worker), ask(worker))).collect();
-    Some(async move {
-        for (worker, answer) in answers {
-            if !wait(&worker, answer).await {
-                return false;
-            }
-        }
-        true
-    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use alipes_spec::{EngineSpec, ModelSpec};
 
 use super::supervisor::Supervisor;
 use super::worker::Worker;
-use super::{Workers, checks, place, scheduler};
+use super::{Workers, place, readiness, scheduler, starts};
 
 /// Makes the drivers of models that run in worker processes, and supervises every process of the server.
 #[derive(Default)]
@@ -104,7 +104,7 @@ impl Driver for Workers {
     }
 
     fn ask_ready(&self) -> Option<Readiness> {
-        checks::ask_all(self).map(|answer| Box::pin(answer) as Readiness)
+        readiness::ask_all(self).map(|answer| Box::pin(answer) as Readiness)
     }
 
     fn holders(&self) -> Option<Vec<Holder>> {
@@ -143,6 +143,6 @@ impl Workers {
     ) -> Result<(), InferError> {
         let context = self.context.upgrade();
         let context = context.ok_or_else(|| InferError::new(Code::Unavailable, "the server does not run"))?;
-        self.supervisor.start(&context.reactors, model, workers, cancellation)
+        starts::start(&self.supervisor, &context.reactors, model, workers, cancellation)
     }
 }

@@ -9,7 +9,8 @@ use alipes_runtime::model::ModelVersion;
 use alipes_stats::clock;
 use alipes_stats::statistics::{Execution, ExecutionTimes};
 
-use super::answers::{Violation, answered, leave_if_over, unknown};
+use super::answers::{answered, leave_if_over, unknown};
+use super::frames::Violation;
 use super::received::Received;
 use super::worker::State;
 use super::{claim_limit, forms_batches};

@@ -2,14 +2,13 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
 use alipes_link::{Entry, LinkHandle, Placed, RequestHead, TensorName, TensorRef};
 use alipes_protocol::limits::COPIED_AT_ONCE_BYTES;
-use alipes_protocol::{Code, Datatype, InferError, Origin, Parameter};
+use alipes_protocol::{Code, Datatype, InferError, Origin};
 use alipes_request::check::RequestContext;
 use alipes_request::completion;
 use alipes_request::responder::AnswerBatch;
@@ -20,10 +19,10 @@ use alipes_stats::clock;
 use alipes_stats::statistics::FailureReason;
 use alipes_stats::trace::context;
 use alipes_stats::trace::underway::Underway;
-use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use super::caller::{Caller, Watch};
+use super::frames::parameters_json;
 use super::received::Received;
 use super::request_slots::InFlight;
 use super::worker::{State, Worker};
@@ -309,32 +308,6 @@ pub(super) fn write(model: &ModelVersion, worker: &Worker, pending: &Pending) ->
         trace: trace.as_deref(),
     };
     worker.arena.write_request(&head, &inputs)
-}
-
-/// The request's parameters as a model reads them: the text of a JSON object.
-pub fn parameters_json(parameters: &[(String, Parameter)]) -> String {
-    if parameters.is_empty() {
-        return String::new();
-    }
-    // Sorted, and of several with one name the last.
-    let object: BTreeMap<&str, Value<'_>> =
-        parameters.iter().map(|(name, parameter)| (name.as_str(), Value(parameter))).collect();
-    // Neither keys nor values can fail to be written.
-    serde_json::to_string(&object).unwrap_or_default()
-}
-
-/// A parameter as JSON; a number that JSON lacks becomes null.
-struct Value<'a>(&'a Parameter);
-
-impl Serialize for Value<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Parameter::Bool(value) => serializer.serialize_bool(*value),
-            Parameter::Int64(value) => serializer.serialize_i64(*value),
-            Parameter::Double(value) => serializer.serialize_f64(*value),
-            Parameter::String(value) => serializer.serialize_str(value),
-        }
-    }
 }
 
 /// A worker with nothing to do takes over what waits unclaimed with another one.

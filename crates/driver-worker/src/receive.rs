@@ -8,9 +8,10 @@ use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_request::completion;
 use alipes_runtime::model::ModelVersion;
 
-use super::answers::{Violation, answered, leave_if_over};
+use super::answers::{answered, leave_if_over};
 use super::calls::{self, EndOfCall};
 use super::executions::executed;
+use super::frames::Violation;
 use super::received::{Received, log};
 use super::worker::{State, Worker};
 
