@@ -75,8 +75,10 @@ class ThreadChoice:
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """Runs one batch; one that fails is not counted."""
-        elements = sum(array.size for array in inputs.values())
-        trial = self._trials.setdefault(elements.bit_length(), SizeTrial())
+        size = sum([array.size for array in inputs.values()]).bit_length()
+        trial = self._trials.get(size)
+        if trial is None:
+            trial = self._trials[size] = SizeTrial()
         self._set(self._most if trial.takes_all else 1)
         time_of = self._clock if trial.takes_all else self._work
         begin = time_of()
@@ -115,6 +117,6 @@ class SizeTrial:
             if median(self._all) > _GAIN * median(self._one):
                 self.takes_all, self._pause = False, _PAUSE
                 self._one.clear()
-        elif not self._pause and median(self._one) >= _WORTH_S:
+        elif seconds >= _WORTH_S and not self._pause and median(self._one) >= _WORTH_S:
             self.takes_all = True
             self._all.clear()
