@@ -9,8 +9,6 @@ import asyncio
 import json
 import logging
 import secrets
-import shutil
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
@@ -35,6 +33,7 @@ from alipes.compat.pytriton.request import Request
 from alipes.compat.pytriton.stand_in import ADDRESS_FILE, SOURCE
 from alipes.compat.pytriton.workspace import Workspace
 from alipes.errors import AlipesError
+from alipes.process_folder import ProcessFolder
 from alipes.worker.failure import describe, forget
 
 __all__ = ["RemoteTriton"]
@@ -122,9 +121,10 @@ class _StandInListener:
         Raises:
             PyTritonInvalidOperationError: If the path of the socket is too long there, too.
         """
-        self._own = None
+        self._own: ProcessFolder | None = None
         if len(str(folder / name)) > _LONGEST_PATH:
-            folder = self._own = Path(tempfile.mkdtemp(prefix="alipes-"))
+            self._own = ProcessFolder("attached")
+            folder = self._own.path
         socket = folder / name
         if len(str(socket)) > _LONGEST_PATH:
             most = _LONGEST_PATH - len(name) - 1
@@ -147,7 +147,7 @@ class _StandInListener:
             with suppress(OSError):
                 connection.close()
         if self._own is not None:
-            shutil.rmtree(self._own, ignore_errors=True)
+            self._own.close()
 
     def _listen(self) -> None:
         while not self._ended:
