@@ -45,7 +45,7 @@ def fitted(kind: str) -> Any:
         "clusters": (of("cluster", "KMeans", 3, n_init=1, random_state=0), None),
         "gaussians": (of("neighbors", "KernelDensity"), None),
         "encoder": (
-            of("preprocessing", "KBinsDiscretizer", 3, encode="onehot", quantile_method="averaged_inverted_cdf"),
+            of("preprocessing", "KBinsDiscretizer", 3, encode="onehot", strategy="uniform", subsample=None),
             None,
         ),
     }

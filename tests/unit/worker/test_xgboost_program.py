@@ -48,7 +48,7 @@ def test_predictions_are_xgboosts_own(boosters: dict[str, Any], tmp_path: Path, 
         expected = boosters[name].predict(xgboost.DMatrix(ROWS[:rows]))
         found = model.run({"input": ROWS[:rows]})["predict"]
         # Of `dart`, XGBoost itself adds trees up in another order in place than from a `DMatrix`.
-        np.testing.assert_allclose(found, expected.reshape(rows, -1), rtol=3e-7 if name == "dart" else 0)
+        np.testing.assert_allclose(found, expected.reshape(rows, -1), rtol=1e-6 if name == "dart" else 0)
 
 
 def test_the_file_says_what_goes_in_and_out(boosters: dict[str, Any], tmp_path: Path) -> None:
