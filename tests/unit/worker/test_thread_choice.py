@@ -60,6 +60,21 @@ def test_small_batches_stay_on_one_thread_however_quick_several_are() -> None:
     assert set(used(Timed(0.0001, 0.00001), SMALL, 1000)) == {1}
 
 
+def test_quick_executions_are_measured_now_and_then() -> None:
+    model = Timed(0.0001, 0.00001)
+    looks: list[float] = []
+
+    def work() -> float:
+        looks.append(model.worked)
+        return model.worked
+
+    choice = ThreadChoice(model, ALL, lambda: model.now, work)
+    used(model, SMALL, 1600, choice)
+    assert len(looks) == 2 * (2 + 100), "three at first"
+    used(model, LARGE, 10, choice)
+    assert len(looks) == 2 * (2 + 100 + 10), "each of a size that is not quick"
+
+
 def test_long_executions_take_all_threads_where_these_are_quicker() -> None:
     threads = used(Timed(0.1, 0.02), SMALL, 1000)
     assert threads[:3] == [1, 1, 1]
