@@ -71,7 +71,6 @@ WITH_A_SERVER = [
     ('server.client().infer("digit", [[1, 2]])', "'digit'"),
     ('server.client().infer("digits", {"Z": [[1, 2]]})', "Z.*X"),
     ('server.client().infer("digits", [[1, 2, 3]])', "shape"),
-    ("server.stop(); server.client()", "the server .* does not run: it was stopped"),
 ]
 
 
@@ -142,6 +141,11 @@ def test_a_mistake_beside_a_server_is_answered_with_its_mend(
 ) -> None:
     monkeypatch.chdir(folder)
     check(shown(typed, server=server), told)
+
+
+def test_a_server_that_was_stopped_says_so(folder: Path) -> None:
+    with alipes.Server(folder / "models", host="127.0.0.1", port=0) as server:
+        check(shown("server.stop(); server.client()", server=server), "the server .* does not run: it was stopped")
 
 
 @pytest.mark.parametrize(
