@@ -28,16 +28,12 @@ UNDER_ATTACK = "tests/e2e/hostile/test_under_attack.py"
 NETWORK = "ALIPES_EXECUTION_THREADS=network"
 # To collect all tests takes as long as many of these run.
 WITH_EXTRAS = r"$(grep -rlE 'mark\.extra\(' tests --include='test_*.py')"
-EVERY_EXTRA = (
+ALL_BUT_TORCH = (
     "--extra sklearn --extra xgboost --extra lightgbm --extra catboost --extra keras --extra openvino --extra mlflow"
-    " --extra plots --extra tune --extra tables --extra examples --extra notebook --extra torch --torch"
-    " --group test --group buckets --group browser"
+    " --extra plots --extra tune --extra tables --group test --group buckets"
 )
-
-BOUND_EXTRAS = (
-    "--extra sklearn --extra xgboost --extra lightgbm --extra catboost --extra keras --extra openvino --extra mlflow"
-    " --extra plots --extra tune --extra tables --extra azure --extra gcs --extra s3 --group buckets"
-)
+EVERY_EXTRA = f"{ALL_BUT_TORCH} --extra examples --extra notebook --extra torch --torch --group browser"
+BOUND_EXTRAS = f"{ALL_BUT_TORCH} --extra azure --extra gcs --extra s3"
 OF_BOUND_EXTRAS = (
     "tests/unit/worker tests/e2e/test_serve_sklearn.py tests/e2e/test_serve_trees.py tests/e2e/test_tensorflow.py"
     " tests/e2e/test_export_keras.py tests/e2e/test_openvino.py tests/e2e/test_mlflow.py"
@@ -90,7 +86,7 @@ def _extra(name: str, proves: str, more: str = "", budget_s: int = 400) -> Stage
 def _bounds(which: str, proves: str) -> Stage:
     """The versions at one end of what the requirements allow. Torch has a wheel for CPUs at its newest alone."""
     folder = f".venv-{which}"
-    environment = f"{ENVIRONMENT} {folder} --group test {BOUND_EXTRAS} --wheel $WHEELS --bounds {which}"
+    environment = f"{ENVIRONMENT} {folder} {BOUND_EXTRAS} --wheel $WHEELS --bounds {which}"
     # Releases of other ages warn of each other, which is no fault of ours.
     pytest = f"{PYTEST} -n $PROCESSES -W ignore::DeprecationWarning"
     run = f"tools/run-pytest {folder}/bin/python"

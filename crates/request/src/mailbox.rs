@@ -156,15 +156,15 @@ impl Sender {
     pub(super) fn observe(&self, observer: Arc<dyn Observer>) {
         let Some(channel) = &self.0 else { return };
         let mut state = channel.state.lock();
-        let (cancelled, read_on) = (state.cancelled, state.read_on);
-        if cancelled && !read_on {
+        if state.cancelled && !state.read_on {
             drop(state);
             return observer.cancelled();
         }
-        let before = state.observer.replace(Arc::clone(&observer));
+        let late = state.cancelled.then(|| Arc::clone(&observer));
+        let before = state.observer.replace(observer);
         drop(state);
         drop(before);
-        if cancelled {
+        if let Some(observer) = late {
             observer.cancelled_by_reader();
         }
     }

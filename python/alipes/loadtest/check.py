@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from alipes.datatypes import array_type, unpack_texts
 from alipes.errors import ConfigError
 
 __all__ = ["Check", "Checker", "read_outputs"]
@@ -132,7 +133,7 @@ def _http_outputs(answer: bytes) -> Outputs:
         size = output.get("parameters", {}).get("binary_data_size")
         if size is None:
             elements = [_encoded(one) if isinstance(one, str) else one for one in _flat(output["data"])]
-            outputs[output["name"]] = np.array(elements, _dtype(output["datatype"])).reshape(output["shape"])
+            outputs[output["name"]] = np.array(elements, array_type(output["datatype"])).reshape(output["shape"])
         else:
             raw = answer[end : end + size]
             outputs[output["name"]] = _tensor(raw, output["datatype"]).reshape(output["shape"])
@@ -162,21 +163,13 @@ def _grpc_outputs(answer: bytes, method: str) -> Outputs:
 def _contents(output: Any) -> np.ndarray[Any, Any]:
     fields = output.contents.ListFields()
     elements = list(fields[0][1]) if fields else []
-    return np.array(elements, _dtype(output.datatype))
+    return np.array(elements, array_type(output.datatype))
 
 
 def _tensor(raw: bytes, datatype: str) -> np.ndarray[Any, Any]:
     if datatype != "BYTES":
-        return np.frombuffer(raw, np.uint16 if datatype == "BF16" else _dtype(datatype))
-    from alipes.datatypes import unpack_texts
-
+        return np.frombuffer(raw, np.uint16 if datatype == "BF16" else array_type(datatype))
     return np.array(unpack_texts(raw), np.object_)
-
-
-def _dtype(datatype: str) -> np.dtype[Any]:
-    from alipes.datatypes import array_type
-
-    return array_type(datatype)
 
 
 def _encoded(text: str) -> bytes:
