@@ -17,8 +17,8 @@ import pytest
 import tritonclient.grpc as grpc_client
 from support.models import add_model, busy
 from support.python_models import ECHO, add_python_model
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

@@ -16,8 +16,8 @@ import pytest
 import tritonclient.http as http_client
 from support import text_models
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

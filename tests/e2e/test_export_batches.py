@@ -15,7 +15,8 @@ from alipes import repository as qv
 from support.endpoints import Refusal
 from support.held_requests import HeldRequests, held_requests
 from support.notes import Notes
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 
 def recorded(x: np.ndarray) -> np.ndarray:

@@ -20,8 +20,8 @@ from support.attack import rest
 from support.models import add_model
 from support.notes import Notes
 from support.python_models import add_python_model
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 STOPPING = "Server is stopping, it does not accept new requests"
 UNFINISHED = "Server is stopping, the request was not finished in time"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from alipes import Client, InferError
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.traffic import Traffic
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

@@ -8,7 +8,8 @@ from typing import Any
 import grpc
 import pytest
 from support.models import add_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 RELEASES = ("2.51", "2.73")

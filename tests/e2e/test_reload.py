@@ -20,9 +20,9 @@ from support.endpoints import HttpEndpoint
 from support.models import add_model
 from support.notes import Notes
 from support.python_models import WHO, add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.trace_files import heads, read
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

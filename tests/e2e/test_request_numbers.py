@@ -14,8 +14,9 @@ import pytest
 from support.models import add_model
 from support.python_models import ECHO as GIVES_BACK
 from support.python_models import add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.text_models import add_model as add_text_model
+from support.waiting import TIMEOUT_S
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 ECHO = """

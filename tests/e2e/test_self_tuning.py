@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import tritonclient.http as http_client
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

@@ -12,7 +12,8 @@ from alipes import repository as qv
 from support.buckets import EMULATORS, Missing, Place, fresh
 from support.endpoints import ENDPOINTS
 from support.exported import scaled
-from support.server import TIMEOUT_S, ServerDidNotStart, ServerProcess
+from support.server import ServerDidNotStart, ServerProcess
+from support.waiting import TIMEOUT_S
 
 pytest.importorskip("fsspec", reason="buckets need a client: pip install 'alipes[s3]'")
 pytestmark = [

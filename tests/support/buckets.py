@@ -20,8 +20,8 @@ from typing import Any
 
 from support.checkout import ROOT
 from support.ports import free_ports
+from support.waiting import TIMEOUT_S
 
-_TIMEOUT_S = 60.0
 _FETCHED = ROOT / ".venv-clients" / "azurite"
 _AZURE_ACCOUNT = "devstoreaccount1"
 # The key that the emulator's documentation gives everybody.
@@ -53,7 +53,7 @@ def _running(command: list[str], port: int) -> Iterator[None]:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + _TIMEOUT_S
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             assert process.poll() is None, f"{command[0]} ended with {process.returncode}"
             assert time.monotonic() < deadline, f"{command[0]} does not answer"

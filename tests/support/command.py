@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from support.server import TIMEOUT_S
+from support.waiting import TIMEOUT_S
 
 _SETTINGS = {"COLUMNS": "80", "NO_COLOR": "1"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.server import TIMEOUT_S
+from support.waiting import TIMEOUT_S
 
 
 def curl(*arguments: str | Path) -> bytes:

@@ -17,8 +17,8 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 from support.endpoints import ENDPOINTS, Refusal, Reply, Request, tensors
 from support.notes import Notes
 from support.processes import under_way
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 # A negative X raises; 7 waits until the test lets it go on.
 OBEYS = """

@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from support.server import TIMEOUT_S
+from support.waiting import TIMEOUT_S
 
 # Messages of opentelemetry-proto, as far as they are read: name -> fields by number, each a name with its type. A name
 # of a message stands for a list of them, with `?` for one.

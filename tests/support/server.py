@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-# Longest wait for anything that a healthy server does at once; a loaded machine may be slow.
-TIMEOUT_S = 60.0
+from support.waiting import TIMEOUT_S
 
 _SERVICES = {"http": "HTTPService", "grpc": "GRPCInferenceService", "metrics": "Metrics Service"}
 _PORTS = ("--http-port=0", "--grpc-port=0", "--metrics-port=0")

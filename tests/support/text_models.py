@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import tritonclient.grpc as grpc_client
 
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 _CONFIG = """
 backend: "python"

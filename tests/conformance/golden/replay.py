@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from support.ports import free_ports
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 from .exchange import grpc, http, metrics, shared_memory, stream
 from .matchers import begin_scenario, differences

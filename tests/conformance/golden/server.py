@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 from .exchange import http
 from .scenarios import MODELS

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from support.notes import Notes
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 APP = """
 import os

@@ -14,9 +14,9 @@ from alipes import Client, NotReady
 from alipes.advise import advise
 from support.command import alipes
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.traffic import Traffic
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

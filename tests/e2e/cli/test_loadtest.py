@@ -15,8 +15,8 @@ from alipes import Client, ConfigError, NotFound
 from alipes.loadtest import Closed, Measuring, ModelRequests, Open, Posts, Report, run
 from support.command import alipes
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

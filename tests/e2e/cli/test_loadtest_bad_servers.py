@@ -15,8 +15,8 @@ from support.command import alipes_process, check_readable
 from support.models import add_model
 from support.ports import unused_address
 from support.scripted_latency import ScriptedLatency
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 pytestmark = pytest.mark.slow("each test runs the command as a process, or two")
 

@@ -16,8 +16,8 @@ from support.command import alipes
 from support.models import add_model, times
 from support.python_models import DECOUPLED, add_python_model
 from support.regions import ALLOWED, mapped_regions
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

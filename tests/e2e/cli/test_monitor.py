@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from support.command import alipes, check_readable
 from support.models import add_model
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

@@ -21,8 +21,8 @@ from alipes.tune.analyzer.profile import profile
 from support.command import alipes
 from support.ensembles import ensemble
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

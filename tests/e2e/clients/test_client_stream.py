@@ -17,7 +17,8 @@ from alipes.errors import TransportError
 from support.models import add_model, times
 from support.ports import unused_address
 from support.python_models import DECOUPLED, REPORTS, add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 Serve = Callable[..., ServerProcess]
 Array = npt.NDArray[np.float32]

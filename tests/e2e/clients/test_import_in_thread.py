@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from support.server import TIMEOUT_S
+from support.waiting import TIMEOUT_S
 
 PROGRAM = """
 from concurrent.futures import ThreadPoolExecutor

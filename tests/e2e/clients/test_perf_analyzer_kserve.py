@@ -13,8 +13,7 @@ import pytest
 from support.checkout import ROOT
 from support.command import alipes
 from support.ports import free_ports
-from support.server import TIMEOUT_S
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 PYTHON = ROOT / ".venv-clients" / "kserve" / "bin" / "python"
 

@@ -18,8 +18,9 @@ from alipes.types import ModelState
 from support.models import add_model, counts_up, times
 from support.ports import unused_address
 from support.python_models import add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.switch import Switch
+from support.waiting import TIMEOUT_S
 
 Serve = Callable[..., ServerProcess]
 

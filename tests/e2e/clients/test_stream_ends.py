@@ -15,7 +15,7 @@ from alipes.compat.pytriton.client import AsyncioDecoupledModelClient, Decoupled
 from alipes.compat.pytriton.client.exceptions import PyTritonClientError
 from alipes.errors import AlipesError
 from support.scripted import Script, ScriptedServer, refused, twice
-from support.server import TIMEOUT_S
+from support.waiting import TIMEOUT_S
 
 ROWS: Final = np.full((1, 1), 2.0, np.float32)
 

@@ -18,8 +18,8 @@ from support.command import alipes
 from support.double import assert_serves
 from support.gpus import StubGpu, StubMachine, has_real_gpu
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

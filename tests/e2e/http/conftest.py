@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from support.models import add_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import grpc
 import pytest
-from support.server import TIMEOUT_S, ServerDidNotStart, ServerProcess
+from support.server import ServerDidNotStart, ServerProcess
 from support.text_models import add_model
+from support.waiting import TIMEOUT_S
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 SHOWS = """

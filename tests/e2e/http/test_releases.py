@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from support.models import add_model
 from support.python_models import add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 RELEASES = ("2.51", "2.73")
 INFER = "/v2/models/double/infer"

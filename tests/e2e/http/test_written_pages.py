@@ -10,7 +10,7 @@ import pytest
 from alipes import _core
 from alipes.config.load import parse_flags
 from alipes.server.boundary import server_config
-from support.server import TIMEOUT_S
+from support.waiting import TIMEOUT_S
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from alipes.client import InferenceClient
 from alipes.errors import DeadlineExceeded, InferError, InvalidArgument, NotReady, TransportError
 from support.models import add_model, counts_up, times
 from support.sequences import Samples, add_chain, add_streaming, halves, means, windows
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.switch import Switch
+from support.waiting import TIMEOUT_S
 
 Serve = Callable[..., ServerProcess]
 

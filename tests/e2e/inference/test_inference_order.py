@@ -15,8 +15,7 @@ from alipes.client import InferenceClient
 from alipes.client.inference.backoff import Backoff
 from alipes.errors import DeadlineExceeded, InferError, Overloaded, TransportError
 from support.scripted import ScriptedServer, each, refused, twice
-from support.server import TIMEOUT_S
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 SOON = Backoff(0.01, 0.05)
 

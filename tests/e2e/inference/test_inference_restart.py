@@ -13,9 +13,9 @@ from alipes.errors import TransportError
 from support.models import add_model
 from support.processes import metric
 from support.sequences import LONG_IDLE, Samples, add_chain, add_streaming, halves, means, windows
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.switch import Switch
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

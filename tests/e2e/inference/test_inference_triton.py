@@ -10,8 +10,8 @@ import pytest
 from alipes.client import InferenceClient
 from alipes.errors import InferError, NotReady
 from support.real_triton import MISSING, RealTriton, is_there
-from support.server import TIMEOUT_S
 from support.switch import Switch
+from support.waiting import TIMEOUT_S
 
 pytestmark = [
     pytest.mark.proof,

@@ -16,8 +16,7 @@ import pytest
 from alipes.client import InferenceClient
 from alipes.errors import InferError, Overloaded
 from support.scripted import ScriptedServer, each, refused, twice
-from support.server import TIMEOUT_S
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 
 def odd_ones_fail(requests: Iterator[Any]) -> Iterator[Any]:

@@ -17,9 +17,9 @@ from support.held_requests import HOLD, HOLD_ROW, OBEYS, ROW, HeldRequests, X, h
 from support.notes import Notes
 from support.processes import under_way, workers_of
 from support.python_models import DECOUPLED, add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.streams import Stream
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 Action = Callable[[HeldRequests], None]

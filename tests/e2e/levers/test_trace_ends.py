@@ -14,8 +14,9 @@ from support.endpoints import ENDPOINTS, HttpEndpoint
 from support.notes import Notes
 from support.processes import workers_of
 from support.python_models import DECOUPLED, REPORTS, add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.trace_files import heads, moments, read, summarize
+from support.waiting import TIMEOUT_S
 
 Serve = Callable[..., ServerProcess]
 

@@ -19,8 +19,9 @@ from alipes.client import AsyncClient, Client, InferenceClient, Tls
 from alipes.errors import ConfigError, TlsError, TransportError
 from support.certificates import Authority, Files, encrypted, self_signed
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.switch import Switch
+from support.waiting import TIMEOUT_S
 
 Serve = Callable[..., ServerProcess]
 Array = np.ndarray[Any, np.dtype[np.float32]]

@@ -14,7 +14,8 @@ from alipes.errors import TlsError
 from alipes.monitor import ServerMonitor, read_rows
 from support.certificates import Authority, encrypted
 from support.models import add_model, times
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 Serve = Callable[..., ServerProcess]
 

@@ -17,8 +17,8 @@ from alipes.loadtest import Closed, Measuring, ModelRequests, SharedMemoryReques
 from support.models import add_model, times
 from support.python_models import add_python_model
 from support.regions import ALLOWED, mapped_regions
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

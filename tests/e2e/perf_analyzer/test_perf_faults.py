@@ -21,8 +21,8 @@ from support.models import add_model
 from support.perf_models import identity
 from support.python_models import add_python_model
 from support.regions import ALLOWED, mapped_regions
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 pytestmark = pytest.mark.slow("each test runs the command as a process")
 

@@ -13,7 +13,8 @@ from support.gpu_memory import build_stub
 from support.perf_models import add_perf_models
 from support.python_models import add_python_model
 from support.regions import ALLOWED, NO_GPUS
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 Serve = Callable[..., ServerProcess]
 

@@ -18,8 +18,8 @@ from support.models import add_model
 from support.perf_models import ENSEMBLE, add_perf_models, identity
 from support.python_models import add_python_model
 from support.regions import ALLOWED
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

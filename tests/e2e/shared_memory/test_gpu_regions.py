@@ -23,8 +23,8 @@ from support.models import add_model, times
 from support.processes import metric
 from support.python_models import add_python_model
 from support.regions import ALLOWED, CLIENTS, SharedObject
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 from tritonclient.utils import InferenceServerException
 
 Serve = Callable[..., ServerProcess]

@@ -13,8 +13,8 @@ import pytest
 from support.call_models import add_call_model
 from support.notes import Notes
 from support.processes import under_way
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Start = Callable[..., ServerProcess]
 

@@ -15,7 +15,8 @@ import pytest
 from support import http2
 from support.call_models import add_call_model
 from support.python_models import add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S
 
 Start = Callable[..., ServerProcess]
 Ask = Callable[..., "Answer"]

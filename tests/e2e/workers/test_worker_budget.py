@@ -18,8 +18,8 @@ from support.http2 import DATA, Connection, frame
 from support.http2 import call as head_of_call
 from support.notes import Notes
 from support.python_models import add_python_model
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 Start = Callable[..., ServerProcess]

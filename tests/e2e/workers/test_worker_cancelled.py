@@ -16,9 +16,9 @@ from support.models import add_model
 from support.notes import Notes
 from support.processes import metric
 from support.python_models import add_python_model
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.steady_client import NOISE_S, SteadyClient, p99_s
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 Start = Callable[..., ServerProcess]

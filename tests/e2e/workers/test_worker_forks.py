@@ -14,9 +14,9 @@ import pytest
 from support.notes import Notes
 from support.processes import is_gone
 from support.python_models import add_python_model, instances
-from support.server import TIMEOUT_S, ServerProcess
+from support.server import ServerProcess
 from support.text_models import ask
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 Serve = Callable[..., ServerProcess]
 

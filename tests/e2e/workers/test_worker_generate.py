@@ -15,8 +15,8 @@ import pytest
 from support.notes import Notes
 from support.processes import under_way
 from support.python_models import DECOUPLED, add_python_model
-from support.server import TIMEOUT_S, ServerProcess
-from support.waiting import until
+from support.server import ServerProcess
+from support.waiting import TIMEOUT_S, until
 
 Start = Callable[..., ServerProcess]
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, cast
 
-from support.server import TIMEOUT_S
+from support.waiting import TIMEOUT_S
 
 from ..bodies import describe, encode, verbatim
 
