@@ -32,7 +32,8 @@ ALL_BUT_TORCH = (
     "--extra sklearn --extra xgboost --extra lightgbm --extra catboost --extra keras --extra openvino --extra mlflow"
     " --extra plots --extra tune --extra tables --group test --group buckets"
 )
-EVERY_EXTRA = f"{ALL_BUT_TORCH} --extra examples --extra notebook --extra torch --torch --group browser"
+FLEET = "--extra deploy --extra google --group fleet"
+EVERY_EXTRA = f"{ALL_BUT_TORCH} {FLEET} --extra examples --extra notebook --extra torch --torch --group browser"
 BOUND_EXTRAS = f"{ALL_BUT_TORCH} --extra azure --extra gcs --extra s3"
 OF_BOUND_EXTRAS = (
     "tests/unit/worker tests/e2e/test_serve_sklearn.py tests/e2e/test_serve_trees.py tests/e2e/test_tensorflow.py"
@@ -206,6 +207,8 @@ STAGES: Sequence[Stage] = (
     _extra("tune", "searches by optuna, Model Analyzer's files, pictures of trials", "--extra tune --extra plots"),
     _extra("plots", "pictures of records, streams and load tests", "--extra plots --extra tables --group browser"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
+    _extra("deploy", "what deploys a server, written, checked and sent to Kubernetes", "--extra deploy --group fleet"),
+    _extra("google", "clusters of Google Cloud, by its own client against a simulator", FLEET),
     _extra("keras", "exports of Keras models; SavedModels and Keras files served", budget_s=600),
     _extra("openvino", "OpenVINO's models served"),
     _extra(
