@@ -47,6 +47,7 @@ ALLOWED = {
     "loadtest": {"client", "plots", "tables"},
     "plots": {"monitor"},
     "advise": {"client", "config", "tables", "tune"},
+    "deploy": {"config", "progress", "repository"},
     # What perf_analyzer's flags in Model Analyzer's files mean.
     "tune": {"client", "compat", "config", "loadtest", "plots", "serve", "tables"},
 }

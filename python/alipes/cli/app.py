@@ -15,6 +15,7 @@ from alipes.cli.advise import HELP as ADVISE_HELP
 from alipes.cli.advise import advise
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
+from alipes.cli.deploy import deploy_app
 from alipes.cli.detached import launch, status, stop
 from alipes.cli.grouped_help import GroupedCommand
 from alipes.cli.init import init
@@ -52,6 +53,7 @@ app = typer.Typer(
 config_app = typer.Typer(help="Show the configuration of the server and of models.")
 app.add_typer(config_app, name="config")
 app.add_typer(analyzer_app, name="model_analyzer")
+app.add_typer(deploy_app, name="deploy")
 
 # Arguments that are Triton's flags and go to the flag parser as they are.
 FLAGS_FOLLOW = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

@@ -1,0 +1,1 @@
+"""What runs a server on other machines: images, and what is written for those who start them."""
