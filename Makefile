@@ -24,6 +24,7 @@
 #   make bench         ratios against the floors and the peers (see docs/benchmarks.md)
 #   make bench-queue   what one request costs a model's queue, in nanoseconds
 #   make clients       fetches perf_analyzer, Model Analyzer, the KServe SDK, hermes, a real Triton and Azurite
+#   make kube          builds Kubernetes' own programs, with Go, for tests of what deploys (a quarter of an hour, once)
 #   make docs          the generated reference pages
 #   make site          the documentation as a site, with the Python API, in build/site
 #   make wheel         the wheel that `pip install .` makes, in dist/
@@ -44,7 +45,7 @@ ENVIRONMENT = "$(PYTHON)" tools/environment
 RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves serving-lab test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients docs site wheel guided distributions tools clean
+.PHONY: help quickstart gravitational-waves serving-lab test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients kube docs site wheel guided distributions tools clean
 
 help:
 	@sed -n 's/^#   //p; s/^#$$//p' Makefile
@@ -151,6 +152,10 @@ under-attack: $(VENV)/tests clients
 clients: tools
 	@tools/say "fetching clients of others (two minutes the first time)"
 	@tools/fetch-clients "$(PYTHON)" || true
+
+kube:
+	@test -n "$(PYTHON)" || { echo "alipes needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python" >&2; exit 1; }
+	@"$(PYTHON)" tools/kube $(ARGS)
 
 docs: dev
 	@$(DEV)/python -m alipes.config.reference

@@ -48,6 +48,7 @@ ALLOWED = {
     "plots": {"monitor"},
     "advise": {"client", "config", "tables", "tune"},
     "deploy": {"config", "progress", "repository"},
+    "cloud": {"progress"},
     # What perf_analyzer's flags in Model Analyzer's files mean.
     "tune": {"client", "compat", "config", "loadtest", "plots", "serve", "tables"},
 }

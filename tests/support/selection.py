@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support import kube_fixtures
 from support.gpus import has_real_gpu
 from support.stalls import stalled_s
 
@@ -36,7 +37,9 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=deselected)
     items[:] = selected
     for item in items:
-        if item.get_closest_marker("xdist_group") is None and _shares_a_module_fixture(item):
+        if kube_fixtures.FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(kube_fixtures.GROUP))
+        elif item.get_closest_marker("xdist_group") is None and _shares_a_module_fixture(item):
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
         if item.get_closest_marker("gpu") is not None and not has_real_gpu():
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))

@@ -1,0 +1,353 @@
+"""A real Kubernetes for tests: its own etcd, API server and controllers, with nodes of kwok that need no machines.
+
+`make kube` builds the programs. Each control plane has a folder and ports of its own and accepts connections from this
+machine alone. Its processes end with the test session, also where that is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import secrets
+import shutil
+import signal
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import trustme
+
+from support.checkout import ROOT
+from support.ports import free_ports
+from support.waiting import TIMEOUT_S
+
+ADMIN = "admin"
+"""The user who may do everything."""
+
+VISITOR = "visitor"
+"""A user who may do nothing."""
+
+BARE = ("etcd", "kube-apiserver")
+"""What checks and keeps objects, and does nothing with them."""
+
+CONTROLLERS = ("kube-controller-manager", "kube-scheduler", "kwok")
+"""What makes pods of deployments, places them on nodes, and says that they run."""
+
+_GPUS_A_NODE = 4
+_READY = ("/readyz", "/api/v1/namespaces/default")
+
+
+class Missing(Exception):
+    """Programs are not built."""
+
+
+class Refused(Exception):
+    """The API server refused a request."""
+
+    def __init__(self, status: int, content: str) -> None:
+        super().__init__(f"{status}: {content}")
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of kwok: it says that every pod on it runs."""
+
+    name: str
+    gpus: int = _GPUS_A_NODE
+    gpu_product: str = "NVIDIA-L4"
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """The object that the API server keeps."""
+        labels = {
+            "type": "kwok",
+            "kubernetes.io/hostname": self.name,
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/os": "linux",
+            **({"nvidia.com/gpu.product": self.gpu_product} if self.gpus else {}),
+            **self.labels,
+        }
+        resources = {"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "1Ti"}
+        resources |= {"nvidia.com/gpu": str(self.gpus)} if self.gpus else {}
+        about = {"operatingSystem": "linux", "architecture": "amd64", "kubeletVersion": "kwok"}
+        about |= dict.fromkeys(
+            ["bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID", "osImage"], ""
+        )
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": self.name, "labels": labels, "annotations": {"node.alpha.kubernetes.io/ttl": "0"}},
+            "status": {"allocatable": resources, "capacity": resources, "nodeInfo": about | {"systemUUID": ""}},
+        }
+
+
+class ControlPlane:
+    """The processes of a Kubernetes, and how to reach it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the folder for everything that it writes, and starts nothing."""
+        self.folder = folder
+        self.tokens = {name: secrets.token_hex(16) for name in (ADMIN, VISITOR)}
+        self._etcd, self._etcd_peers, self._api, self._kwok = free_ports(4)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def url(self) -> str:
+        """The address of the API server."""
+        return f"https://127.0.0.1:{self._api}"
+
+    @property
+    def authority(self) -> Path:
+        """The certificate by which clients know the API server."""
+        return self.folder / "ca.pem"
+
+    def kubeconfig(self, user: str = ADMIN, namespace: str = "default") -> Path:
+        """A file that names the API server, one of its users and a namespace. It has one context, `test`."""
+        path = self.folder / f"kubeconfig-{user}-{namespace}.json"
+        cluster = {"server": self.url, "certificate-authority": str(self.authority)}
+        context = {"cluster": "test", "user": user, "namespace": namespace}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": user, "user": {"token": self.tokens[user]}}],
+            "contexts": [{"name": "test", "context": context}],
+            "current-context": "test",
+        }
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return path
+
+    def request(
+        self, method: str, path: str, body: object = None, kind: str = "application/json", user: str = ADMIN
+    ) -> Any:
+        """The answer of the API server to a request, as it stands, without a client's help.
+
+        Raises:
+            OSError: If it does not answer.
+            Refused: If it refuses the request.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.tokens[user]}", "Content-Type": kind}
+        request = Request(self.url + path, data, headers, method=method)
+        try:
+            with urlopen(request, timeout=TIMEOUT_S, context=self._trust) as response:
+                content = response.read()
+        except HTTPError as error:
+            with error:  # it holds the connection
+                raise Refused(error.code, error.read().decode()) from None
+        return json.loads(content) if content.startswith(b"{") else content.decode()
+
+    def patch_status(self, path: str, status: dict[str, Any]) -> None:
+        """Say what a controller or a load balancer that is not here would: the status of an object."""
+        self.request("PATCH", f"{path}/status", {"status": status}, "application/merge-patch+json")
+
+    def start(self) -> None:
+        """Start etcd and the API server, and return once it answers.
+
+        Raises:
+            Missing: If they are not built.
+        """
+        need(*BARE)
+        self._write_keys()
+        client = f"http://127.0.0.1:{self._etcd}"
+        peers = f"http://127.0.0.1:{self._etcd_peers}"
+        self._run(
+            "etcd",
+            f"--data-dir={self.folder / 'etcd'}",
+            *(f"--{which}-client-urls={client}" for which in ("listen", "advertise")),
+            *(f"--{which}-urls={peers}" for which in ("listen-peer", "initial-advertise-peer")),
+            f"--initial-cluster=default={peers}",
+            "--unsafe-no-fsync",  # nothing here outlives the machine
+            "--log-level=warn",
+        )
+        self.start_api_server()
+
+    def start_api_server(self) -> None:
+        """Start the API server, for the first time or again."""
+        self._run(
+            "kube-apiserver",
+            f"--etcd-servers=http://127.0.0.1:{self._etcd}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self._api}",
+            f"--tls-cert-file={self.folder / 'server.pem'}",
+            f"--tls-private-key-file={self.folder / 'server.key'}",
+            f"--client-ca-file={self.authority}",
+            f"--cert-dir={self.folder}",
+            f"--service-account-key-file={self.folder / 'server.pem'}",
+            f"--service-account-signing-key-file={self.folder / 'server.key'}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--authorization-mode=RBAC",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            "--endpoint-reconciler-type=none",  # its address, 127.0.0.1, is no endpoint that it would publish
+            "--allow-privileged",
+        )
+        for path in _READY:
+            self.wait_until(lambda path=path: self._answers(path), f"the API server answers {path}")
+
+    def stop_api_server(self) -> None:
+        """End the API server at once, as a crash would; what it keeps stays in etcd."""
+        self._end("kube-apiserver")
+
+    def start_controllers(self, *nodes: Node) -> None:
+        """Start the controllers and nodes of kwok, and return once pods can be placed.
+
+        Raises:
+            Missing: If they are not built.
+        """
+        need(*CONTROLLERS)
+        kubeconfig = f"--kubeconfig={self.kubeconfig()}"
+        self._run(
+            "kube-controller-manager",
+            kubeconfig,
+            "--secure-port=0",
+            "--leader-elect=false",
+            f"--service-account-private-key-file={self.folder / 'server.key'}",
+            f"--root-ca-file={self.authority}",
+            # What waits for minutes elsewhere: scaling by measurements.
+            "--horizontal-pod-autoscaler-sync-period=2s",
+            "--horizontal-pod-autoscaler-downscale-stabilization=10s",
+            "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
+        )
+        self._run("kube-scheduler", kubeconfig, "--secure-port=0", "--leader-elect=false")
+        self._run(
+            "kwok",
+            kubeconfig,
+            "--manage-all-nodes=false",
+            "--manage-nodes-with-label-selector=type=kwok",
+            "--cidr=10.244.0.0/24",
+            "--node-ip=127.0.0.1",
+            f"--node-port={self._kwok}",
+            f"--server-address=127.0.0.1:{self._kwok}",
+            f"--tls-cert-file={self.folder / 'server.pem'}",
+            f"--tls-private-key-file={self.folder / 'server.key'}",
+            f"--config={_programs_folder() / 'kwok.yaml'}",
+        )
+        for node in nodes:
+            self.add(node)
+        self.wait_until(
+            lambda: self._answers("/api/v1/namespaces/default/serviceaccounts/default"), "the controllers work"
+        )
+
+    def add(self, node: Node) -> None:
+        """Add a node, and return once it is ready."""
+        self.request("POST", "/api/v1/nodes", node.document())
+        self.wait_until(lambda: self._is_ready(node.name), f"{node.name} is ready")
+
+    def namespace(self, name: str) -> None:
+        """Make a namespace, and return once pods can be made in it, where controllers run."""
+        self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        if "kube-controller-manager" in self._processes:
+            account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+            self.wait_until(lambda: self._answers(account), f"{name} has its service account")
+
+    def wait_until(self, fact: Callable[[], bool], what: str) -> None:
+        """Returns once a fact holds.
+
+        Raises:
+            AssertionError: If it does not in time, or a process has ended, with the last lines that it wrote.
+        """
+        deadline = time.monotonic() + TIMEOUT_S
+        while not fact():
+            for name, process in self._processes.items():
+                assert process.poll() is None, f"{name} ended with {process.returncode}: {self.log(name)[-2000:]}"
+            assert time.monotonic() < deadline, f"not in time: {what}; {self.log('kube-apiserver')[-2000:]}"
+            time.sleep(0.05)  # what is waited for is also the API server itself, which announces nothing yet
+
+    def log(self, program: str) -> str:
+        """What a program has written."""
+        return self._log(program).read_text(encoding="utf-8", errors="replace")
+
+    def stop(self) -> None:
+        """End every process, in the order in which they need each other."""
+        for name in reversed(list(self._processes)):
+            self._end(name)
+
+    def _write_keys(self) -> None:
+        authority = trustme.CA()
+        certificate = authority.issue_cert("127.0.0.1", "10.0.0.1", "localhost", "kubernetes.default.svc")
+        authority.cert_pem.write_to_path(self.authority)
+        certificate.private_key_pem.write_to_path(self.folder / "server.key")
+        certificate.cert_chain_pems[0].write_to_path(self.folder / "server.pem")
+        groups = {ADMIN: "system:masters", VISITOR: "visitors"}
+        lines = [f"{token},{user},{user},{groups[user]}\n" for user, token in self.tokens.items()]
+        (self.folder / "tokens.csv").write_text("".join(lines), encoding="utf-8")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        assert program not in self._processes
+        # `setpriv` lets the kernel end the process when this one is killed.
+        command = ["setpriv", "--pdeathsig", "KILL", str(_program(program)), *arguments]
+        with self._log(program).open("ab") as log:
+            self._processes[program] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+            )
+
+    def _end(self, program: str) -> None:
+        process = self._processes.pop(program)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def _log(self, program: str) -> Path:
+        return self.folder / f"{program}.log"
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.authority))
+
+    def _answers(self, path: str) -> bool:
+        try:
+            self.request("GET", path)
+        except (OSError, Refused):
+            return False
+        return True
+
+    def _is_ready(self, node: str) -> bool:
+        conditions = self.request("GET", f"/api/v1/nodes/{node}")["status"].get("conditions", [])
+        return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+@contextmanager
+def control_plane(folder: Path) -> Iterator[ControlPlane]:
+    """A control plane whose API server answers; nothing of it is left afterwards.
+
+    Raises:
+        Missing: If its programs are not built.
+    """
+    plane = ControlPlane(folder)
+    try:
+        plane.start()
+        yield plane
+    finally:
+        plane.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def _programs_folder() -> Path:
+    folder: Path = runpy.run_path(str(ROOT / "tools" / "kube" / "programs.py"))["folder"]()
+    return folder
+
+
+def need(*programs: str) -> None:
+    """Returns if programs are built.
+
+    Raises:
+        Missing: If one is not.
+    """
+    if missing := [name for name in programs if not _program(name).exists()]:
+        raise Missing(f"needs Kubernetes' own programs ({', '.join(missing)}): make kube")
+
+
+def _program(name: str) -> Path:
+    return _programs_folder() / "bin" / name
