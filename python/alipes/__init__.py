@@ -40,6 +40,8 @@ __all__ = [
     "AsyncClient",
     "Cancelled",
     "Client",
+    "CloudError",
+    "CloudTimeout",
     "ConfigError",
     "DeadlineExceeded",
     "ExportError",

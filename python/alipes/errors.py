@@ -14,6 +14,8 @@ __all__ = [
     "AlipesError",
     "AlreadyExists",
     "Cancelled",
+    "CloudError",
+    "CloudTimeout",
     "ConfigError",
     "DeadlineExceeded",
     "ExportError",
@@ -188,6 +190,23 @@ class ServeTimeout(AlipesError, TimeoutError, RuntimeError):
 
 class MonitorError(AlipesError, ValueError):
     """What servers do cannot be watched or recorded as it was asked for."""
+
+
+class CloudError(AlipesError, RuntimeError):
+    """A cluster or a cloud refuses something, or what was made there cannot become ready.
+
+    Attributes:
+        reason: Kubernetes' or the cloud's own name for the reason, such as `ImagePullBackOff`; empty if there is none.
+    """
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        """Takes the message, and the name of the reason."""
+        super().__init__(message)
+        self.reason = reason
+
+
+class CloudTimeout(CloudError, TimeoutError):
+    """What was made in a cluster or a cloud is not ready in the time that the caller allows; it may still become so."""
 
 
 class TransportError(AlipesError, RuntimeError):

@@ -109,10 +109,10 @@ with control_plane(Path(sys.argv[1])) as plane:
 
 
 @pytest.mark.proof
-def test_two_control_planes_run_beside_each_other(api_server: ControlPlane, tmp_path: Path) -> None:
+def test_two_control_planes_run_beside_each_other(kubernetes: ControlPlane, tmp_path: Path) -> None:
     with control_plane(tmp_path) as other:
         other.start_controllers(Node("lonely"))
         nodes = other.request("GET", "/api/v1/nodes")["items"]
         assert [node["metadata"]["name"] for node in nodes] == ["lonely"]
-        assert other.url != api_server.url
+        assert other.url != kubernetes.url
     assert not tmp_path.exists()
