@@ -60,17 +60,21 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Node:
-    """A node of kwok: it says that every pod on it runs."""
+    """A node without a machine.
+
+    kwok says of every pod on it that it runs. With `is_acted` nobody does: the test says what a kubelet would.
+    """
 
     name: str
     gpus: int = _GPUS_A_NODE
     gpu_product: str = "NVIDIA-L4"
     labels: dict[str, str] = field(default_factory=dict)
+    is_acted: bool = False
 
     def document(self) -> dict[str, Any]:
         """The object that the API server keeps."""
         labels = {
-            "type": "kwok",
+            "type": "acted" if self.is_acted else "kwok",
             "kubernetes.io/hostname": self.name,
             "kubernetes.io/arch": "amd64",
             "kubernetes.io/os": "linux",
@@ -83,11 +87,17 @@ class Node:
         about |= dict.fromkeys(
             ["bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID", "osImage"], ""
         )
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
         return {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": self.name, "labels": labels, "annotations": {"node.alpha.kubernetes.io/ttl": "0"}},
-            "status": {"allocatable": resources, "capacity": resources, "nodeInfo": about | {"systemUUID": ""}},
+            "status": {
+                "allocatable": resources,
+                "capacity": resources,
+                "nodeInfo": about | {"systemUUID": ""},
+                **({"conditions": [ready]} if self.is_acted else {}),
+            },
         }
 
 

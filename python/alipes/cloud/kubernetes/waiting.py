@@ -104,7 +104,12 @@ class Wait:
                     raise self._late(seen)
                 if seen is not None:
                     with suppress(NoAnswer, Refused):  # the next look finds out why
-                        changed(random.choice(_WATCH_S))
+                        changed(self._watch_s())
+
+    def _watch_s(self) -> int:
+        """How long changes are watched next: not much beyond the end of the wait."""
+        chosen = random.choice(_WATCH_S)
+        return chosen if self.timeout_s is None else max(1, min(chosen, int(self.timeout_s - self.lasts_s)))
 
     def _final(self, seen: Look[_Value]) -> Finding | None:
         """The finding that ends the wait: a final one, or one that has lasted. What explains it best comes first."""
