@@ -11,9 +11,9 @@ from typing import Self
 class Switch:
     """Passes connections on to whichever server is behind it now. A context manager."""
 
-    def __init__(self, target: str | None = None) -> None:
+    def __init__(self, target: str | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
         """Listens at once; without a target connections are closed as soon as they come."""
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((host, port))
         self._lock = threading.Lock()
         self._target = target
         self._cuts = 0
@@ -24,7 +24,8 @@ class Switch:
     @property
     def address(self) -> str:
         """Where clients connect to, ``host:port``."""
-        return f"127.0.0.1:{self._listener.getsockname()[1]}"
+        host, port = self._listener.getsockname()
+        return f"{host}:{port}"
 
     def lead(self, target: str | None) -> None:
         """Puts another server behind the address, and cuts the connections to the one before."""

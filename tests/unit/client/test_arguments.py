@@ -17,8 +17,8 @@ X = np.ones((1, 2), np.float32)
 NOBODY = "http://127.0.0.1:1"
 
 SETTINGS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
-    ((8001,), {}, "address: expected text such as 'localhost:8001', got 8001 (int)"),
-    ((None,), {}, "address: expected text such as 'localhost:8001', got None"),
+    ((8001,), {}, "address: expected text such as 'localhost:8001', or a list of such texts, got 8001 (int)"),
+    ((None,), {}, "address: expected text such as 'localhost:8001', or a list of such texts, got None"),
     (("",), {}, "address: expected text such as 'localhost:8001', got '' (str)"),
     ((NOBODY,), {"timeout_s": "1"}, "timeout_s: expected seconds as a number, got '1' (str)"),
     ((NOBODY,), {"timeout": True}, "timeout: expected seconds as a number, got True (bool)"),

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack, overload
 
+from alipes._core import ClientLink
 from alipes.client.arguments import Version, model_name, timeout_of, version_text
 from alipes.client.plain.asyncio_bridge import running_bridge
 from alipes.client.plain.base import PlainClient, result_of
@@ -14,7 +15,18 @@ from alipes.client.plain.options import RequestOptions, read_options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_tensors
 from alipes.client.plain.responses import AsyncResponses, in_thread
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import Listen, Look, OpenStream, Pause, Step, Steps, TransportStep, Where
+from alipes.client.plain.steps import (
+    Listen,
+    Look,
+    OpenStream,
+    Pause,
+    ServerStep,
+    Step,
+    Steps,
+    Together,
+    TransportStep,
+    Where,
+)
 from alipes.client.signature import Signature, Value
 from alipes.types import IndexEntry
 
@@ -208,7 +220,7 @@ class AsyncClient(PlainClient):
 
     async def server_metadata(self, *, timeout_s: float | None = None, timeout: float | None = None) -> dict[str, Any]:
         """The server's name, version and extensions."""
-        return await self._drive(self._call_steps(self._operations.server_metadata(), timeout_of(timeout_s, timeout)))
+        return await self._drive(self._server_metadata_steps(timeout_of(timeout_s, timeout)))
 
     async def metadata(
         self,
@@ -268,7 +280,7 @@ class AsyncClient(PlainClient):
 
     async def models(self, *, timeout_s: float | None = None, timeout: float | None = None) -> list[IndexEntry]:
         """The repository's models with their states."""
-        return await self._drive(self._call_steps(self._operations.index(), timeout_of(timeout_s, timeout)))
+        return await self._drive(self._models_steps(timeout_of(timeout_s, timeout)))
 
     stats = statistics
     list_models = models
@@ -346,14 +358,19 @@ class AsyncClient(PlainClient):
             returned: T = stop.value
             return returned
 
-    async def _perform(self, step: Step) -> Any:
+    async def _perform(self, step: Step, link: ClientLink | None = None) -> Any:
+        link = self._link if link is None else link
         if isinstance(step, Pause):
             return await asyncio.sleep(step.seconds)
         if isinstance(step, TransportStep):
-            return step.run(self._link)
+            return step.run(link)
         if isinstance(step, (Look, Listen, Where, OpenStream)):
-            return await in_thread(lambda: step.run(self._link))
-        return await running_bridge().call(lambda mailbox, number: step.begin(self._link, mailbox, number))
+            return await in_thread(lambda: step.run(link))
+        if isinstance(step, ServerStep):
+            return await self._perform(step.step, step.link)
+        if isinstance(step, Together):
+            return await asyncio.gather(*map(self._drive, step.verbs), return_exceptions=True)
+        return await running_bridge().call(lambda mailbox, number: step.begin(link, mailbox, number))
 
 
 class _Done(Awaitable[None]):

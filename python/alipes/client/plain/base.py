@@ -23,6 +23,7 @@ from alipes.client.signature import Signature, read_signature
 from alipes.client.triton_aliases import TritonAliases
 from alipes.config.nearest import nearest_first
 from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, TransportError, Unsupported
+from alipes.types import IndexEntry
 
 __all__ = ["EXPLICIT_MEND", "PlainClient", "result_of"]
 
@@ -203,18 +204,44 @@ class PlainClient(ServerCalls, TritonAliases, CudaRegions):
             raise request_error("byte_size", "a whole number", byte_size)
         region = SharedMemory(byte_size)
         try:
-            yield from self._call_steps(self._operations.share(region.name, region.key, byte_size))
+            yield from self._register_steps(region)
         except BaseException:
             region.close()
             raise
         region.remove_name()
-        self._regions = (*self._regions, region)
         return region
+
+    def _register_steps(self, region: SharedMemory) -> Steps[None]:
+        """Registers a shared-memory region with the server."""
+        yield from self._call_steps(self._operations.share(region.name, region.key, region.byte_size))
+        self._regions = (*self._regions, region)
 
     def _unshare_steps(self, region: SharedMemory, timeout_s: float | None = None) -> Steps[None]:
         """Unregisters a shared-memory region."""
         self._regions = tuple(other for other in self._regions if other is not region)
         yield from self._call_steps(self._operations.unshare(region.name), timeout_s)
+
+    def _server_metadata_steps(self, timeout_s: float | None) -> Steps[dict[str, Any]]:
+        """Fetches the server's name, version and extensions."""
+        return self._call_steps(self._operations.server_metadata(), timeout_s)
+
+    def _models_steps(self, timeout_s: float | None) -> Steps[list[IndexEntry]]:
+        """Fetches the repository's models with their states."""
+        return self._call_steps(self._operations.index(), timeout_s)
+
+    def _share_cuda_steps(
+        self, name: str, handle: bytes, device_id: int, byte_size: int, timeout_s: float | None
+    ) -> Steps[None]:
+        """Registers memory of a GPU, by its handle of 64 bytes."""
+        return self._call_steps(self._operations.share_cuda(name, handle, device_id, byte_size), timeout_s)
+
+    def _cuda_regions_steps(self, name: str, timeout_s: float | None) -> Steps[list[dict[str, Any]]]:
+        """Fetches a region on a GPU, or all where the name is empty."""
+        return self._call_steps(self._operations.cuda_regions(name), timeout_s)
+
+    def _unshare_cuda_steps(self, name: str, timeout_s: float | None) -> Steps[None]:
+        """Unregisters memory of a GPU, or all where the name is empty."""
+        return self._call_steps(self._operations.unshare_cuda(name), timeout_s)
 
     def _live_steps(self, timeout_s: float | None) -> Steps[bool]:
         """Whether the server answers."""

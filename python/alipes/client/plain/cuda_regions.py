@@ -46,8 +46,7 @@ class CudaRegions:
         for argument, value in (("device_id", device_id), ("byte_size", byte_size)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise request_error(argument, "a whole number from 0 on", value)
-        call = self._operations.share_cuda(name, _handle(raw_handle), device_id, byte_size)
-        return self._drive(self._call_steps(call, timeout_s))
+        return self._drive(self._share_cuda_steps(name, _handle(raw_handle), device_id, byte_size, timeout_s))
 
     def get_cuda_shared_memory_status(self: Any, region_name: str = "", *, timeout_s: float | None = None) -> Any:
         """The region on a GPU with this name, or all: for each a document of `name`, `device_id` and `byte_size`.
@@ -56,7 +55,7 @@ class CudaRegions:
             NotFound: If there is no region on a GPU with this name.
         """
         check_request("region_name", str, "the name of a region", region_name)
-        return self._drive(self._call_steps(self._operations.cuda_regions(region_name), timeout_s))
+        return self._drive(self._cuda_regions_steps(region_name, timeout_s))
 
     def unregister_cuda_shared_memory(self: Any, name: str = "", *, timeout_s: float | None = None) -> Any:
         """Unregisters the region on a GPU with this name, or all. A name that is not registered is no error.
@@ -64,7 +63,7 @@ class CudaRegions:
         A region that requests still use stays until the last of them is answered.
         """
         check_request("name", str, "the name of a region", name)
-        return self._drive(self._call_steps(self._operations.unshare_cuda(name), timeout_s))
+        return self._drive(self._unshare_cuda_steps(name, timeout_s))
 
 
 def _handle(raw: bytes | str) -> bytes:

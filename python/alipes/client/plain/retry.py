@@ -97,9 +97,26 @@ class Attempts:
         Raises:
             AlipesError: The error itself, if there is no next attempt.
         """
+        self.count_time(failure)
+        return self.after(failure.error)
+
+    def count_time(self, failure: Failure) -> None:
+        """Counts the duration of an attempt that was made before this object."""
         if self._end is not None:
             self._end -= time.monotonic() - failure.began_s
-        return self.after(failure.error)
+
+    def check(self, error: AlipesError) -> None:
+        """Checks that there is a next attempt, which is made elsewhere and needs no pause; `count` follows.
+
+        Raises:
+            AlipesError: The error itself, if there is none.
+        """
+        if self._made >= self._retry.times or not self._may_repeat(error):
+            raise error
+
+    def count(self) -> None:
+        """Counts an attempt that is made elsewhere."""
+        self._made += 1
 
     def _may_repeat(self, error: AlipesError) -> bool:
         if isinstance(error, (DeadlineExceeded, TlsError)) or NOT_BY_NAME in str(error):

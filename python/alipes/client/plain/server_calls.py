@@ -16,6 +16,7 @@ from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import Listen, Look, Pause, Step, Steps
 from alipes.client.plain.transport import Transport, TransportOperations
 from alipes.client.plain.undecided import UndecidedOperations
+from alipes.client.servers.addresses import Address, are_several, places, read_addresses
 from alipes.client.signature import Signature
 from alipes.client.tls import Tls
 from alipes.errors import AlipesError, InferError, NotFound, TransportError, Unsupported
@@ -47,11 +48,11 @@ class ServerCalls:
 
     def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
-        address: str = "localhost:8001",
+        address: Address = "localhost:8001",
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         timeout: float | None = DEFAULT_TIMEOUT_S,
-        connect_timeout_s: float = _CONNECT_TIMEOUT_S,
+        connect_timeout_s: float | None = None,
         retry: Retry | None = None,
         headers: Mapping[str, str] | None = None,
         tls: Tls | None = None,
@@ -62,10 +63,12 @@ class ServerCalls:
         Args:
             address: `host:port`, `grpc://host:port` or `http://host:port`; with `grpcs://` or `https://` for encrypted
                 connections, and `unix:path` in the place of host and port for a Unix socket. Without a scheme the first
-                call finds out whether gRPC or HTTP is spoken there.
+                call finds out whether gRPC or HTTP is spoken there. A list of addresses, or a text with commas between
+                them, spreads the calls over several servers, and so does `dns:///name:8001` over all that a name
+                stands for.
             timeout_s: Longest time for a request with all its attempts; `None` is no limit.
             timeout: The same under its short name.
-            connect_timeout_s: Longest time for a connection.
+            connect_timeout_s: Longest time for a connection: 10 s by default, with several servers 1 s.
             retry: Policy for requests that may be sent again; `Retry(times=0)` never does.
             headers: Headers of each request; metadata, over gRPC.
             tls: Trusted roots and the certificate of the client for encrypted connections; the roots of the system by
@@ -76,8 +79,12 @@ class ServerCalls:
         Raises:
             ConfigError: If an argument is of another type, the address is of an unknown kind, or a file of `tls` cannot
                 be used.
-            TransportError: If the address cannot be parsed.
+            TransportError: If the address cannot be parsed, or its name cannot be looked up.
         """
+        spread = None
+        if not isinstance(address, str) or are_several(address):
+            spread = read_addresses(address)
+            address = places(spread)[0].address
         self.endpoint = Endpoint.parse(address, tls)
         self._address = address
         self._undecided = self.endpoint.tls is None and not has_scheme(address)
@@ -98,6 +105,12 @@ class ServerCalls:
         self._signatures: dict[tuple[str, str], Signature] = {}
         self._plans: dict[str, ClientPlan] = {}
         self._regions: tuple[SharedMemory, ...] = ()
+        if spread is not None and are_several(spread):
+            if transport is not None:
+                raise setting_error("transport", "None beside several addresses", transport)
+            from alipes.client.plain.several import become_several  # clients of one server never need it
+
+            become_several(self, spread, limit_s, tls)
 
     def __enter__(self) -> Self:
         """The client itself."""

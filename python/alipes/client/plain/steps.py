@@ -21,10 +21,13 @@ __all__ = [
     "Look",
     "OpenStream",
     "Pause",
+    "ServerStep",
     "Step",
     "Steps",
+    "Together",
     "TransportStep",
     "Where",
+    "perform",
 ]
 
 T = TypeVar("T")
@@ -181,6 +184,60 @@ class TransportStep:
         return self.transport(self.call)
 
 
-Step: TypeAlias = InferStep | ControlStep | Pause | Look | Listen | Where | OpenStream | TransportStep
+@dataclass(frozen=True, slots=True)
+class ServerStep:
+    """A step of a client of several servers, at one of them; its result is the step's.
+
+    Attributes:
+        step: The step.
+        link: The calls to that server.
+    """
+
+    step: Step
+    link: ClientLink
+
+    def run(self, _link: ClientLink) -> Any:
+        """Performs the step at that server."""
+        return self.step.run(self.link)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Verbs that are performed at the same time; its result is a list of their results or errors, in their order.
+
+    Attributes:
+        verbs: The verbs.
+    """
+
+    verbs: tuple[Steps[Any], ...]
+
+    def run(self, link: ClientLink) -> list[Any]:
+        """Performs each on a thread, and waits for all."""
+        from concurrent.futures import ThreadPoolExecutor  # clients of one server never need it
+
+        with ThreadPoolExecutor(len(self.verbs), "alipes-client") as pool:
+            futures = [pool.submit(perform, steps, link) for steps in self.verbs]
+            return [future.exception() or future.result() for future in futures]
+
+
+Step: TypeAlias = (
+    InferStep | ControlStep | Pause | Look | Listen | Where | OpenStream | TransportStep | ServerStep | Together
+)
 Steps: TypeAlias = Generator[Step, Any, T]
 """A verb in progress; its return value is the verb's result."""
+
+
+def perform(steps: Steps[T], link: ClientLink) -> T:
+    """Performs the steps of a verb on the calling thread."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                result = step.run(link)
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as stop:
+        returned: T = stop.value
+        return returned

@@ -14,7 +14,7 @@ from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_te
 from alipes.client.plain.responses import Responses
 from alipes.client.plain.retry import Failure
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import Steps
+from alipes.client.plain.steps import Steps, perform
 from alipes.client.signature import Signature, Value
 from alipes.errors import AlipesError
 from alipes.types import IndexEntry
@@ -215,7 +215,7 @@ class Client(PlainClient):
 
     def server_metadata(self, *, timeout_s: float | None = None, timeout: float | None = None) -> dict[str, Any]:
         """The server's name, version and extensions."""
-        return self._drive(self._call_steps(self._operations.server_metadata(), timeout_of(timeout_s, timeout)))
+        return self._drive(self._server_metadata_steps(timeout_of(timeout_s, timeout)))
 
     def metadata(
         self,
@@ -275,7 +275,7 @@ class Client(PlainClient):
 
     def models(self, *, timeout_s: float | None = None, timeout: float | None = None) -> list[IndexEntry]:
         """The repository's models with their states."""
-        return self._drive(self._call_steps(self._operations.index(), timeout_of(timeout_s, timeout)))
+        return self._drive(self._models_steps(timeout_of(timeout_s, timeout)))
 
     stats = statistics
     list_models = models
@@ -334,15 +334,4 @@ class Client(PlainClient):
 
     def _drive(self, steps: Steps[T]) -> T:
         """Performs the steps of a verb on the calling thread."""
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    result = step.run(self._link)
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(result)
-        except StopIteration as stop:
-            returned: T = stop.value
-            return returned
+        return perform(steps, self._link)

@@ -1,0 +1,60 @@
+"""One error for what has failed at several servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from alipes.errors import AlipesError, InferError, InvalidArgument, TransportError
+
+__all__ = ["at_some", "no_server", "sequence_lost"]
+
+
+def no_server(failures: Mapping[str, AlipesError]) -> AlipesError:
+    """The error of a call that no server has answered: what one refused may be answered later, so it comes first.
+
+    Args:
+        failures: What each server was asked in vain with, by its address.
+    """
+    if not failures:
+        return InvalidArgument("no server has the memory that outputs are to be written to any more: share it again")
+    for error in failures.values():
+        if isinstance(error, InferError) and not isinstance(error, TransportError):
+            return error
+    if len(failures) == 1:
+        return next(iter(failures.values()))
+    failure = TransportError(f"none of the {len(failures)} servers answers: {_each(failures)}")
+    failure.reached = any(getattr(error, "reached", True) for error in failures.values())
+    return failure
+
+
+def at_some(failures: Mapping[str, AlipesError], count: int, what: str) -> AlipesError:
+    """The error of a call to all servers that some have not answered, of the first one's class.
+
+    Args:
+        failures: The errors by the servers' addresses.
+        count: The number of all servers.
+        what: What was done at the others, as a sentence without its end.
+    """
+    first = next(iter(failures.values()))
+    text = f"{what} at {count - len(failures)} of {count} servers: {_each(failures)}"
+    error = type(first)(text)
+    if isinstance(first, TransportError) and isinstance(error, TransportError):
+        error.reached = first.reached
+    if isinstance(first, InferError) and isinstance(error, InferError):
+        error.model = first.model
+    return error
+
+
+def sequence_lost(sequence_id: object, address: str, error: TransportError) -> TransportError:
+    """The error of an update whose server is gone: the state of its sequence is there, and nowhere else."""
+    failure = TransportError(
+        f"sequence {sequence_id!r} is at {address}, which does not answer ({error}): begin it anew with "
+        "sequence_start=True, and it is at another server"
+    )
+    failure.reached = error.reached
+    return failure
+
+
+def _each(failures: Mapping[str, AlipesError]) -> str:
+    texts = {address: f"{error}" for address, error in failures.items()}
+    return "; ".join(text if address in text else f"{address}: {text}" for address, text in texts.items())
