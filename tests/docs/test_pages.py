@@ -39,7 +39,7 @@ NEEDS = {
     "from-torchserve": "torch",
 }
 # Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load
-# for seconds, or train and export with heavy frameworks. What they show has tests of its own in the gate.
+# for seconds, train and export with heavy frameworks, or make images. What they show has tests of its own in the gate.
 MEASURING = {
     "advice",
     "load-shapes",
@@ -50,6 +50,7 @@ MEASURING = {
     "tuning",
 }
 HEAVY = {
+    "build-images",
     "export-models",
     "from-mlserver",
     "from-torchserve",

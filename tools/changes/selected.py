@@ -52,6 +52,7 @@ END_TO_END: Mapping[str, Sequence[str]] = {
     "cli": ("tests/e2e/cli", "tests/e2e/test_quickstart.py", "tests/e2e/test_start.py"),
     "client": ("tests/e2e/clients/test_*client*.py", "tests/e2e/inference", "tests/e2e/clients/test_[adgisw]*.py"),
     "cloud": ("tests/e2e/cloud",),
+    "deploy": ("tests/e2e/deploy",),
     "compat": (
         "tests/e2e/perf_analyzer",
         "tests/e2e/pytriton_scripts",

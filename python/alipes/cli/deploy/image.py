@@ -2,38 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from alipes.cli.failures import CommandFailed, perform
+from alipes.cli.failures import CommandFailed, UsageFailed, perform
 
 __all__ = ["HELP", "image"]
 
-HELP: Final = """Write the server as a container image.
+HELP: Final = """Write the server as a container image, without a container engine and without a base image.
 
 \b
-  alipes deploy image --dockerfile > Dockerfile
+  alipes deploy image                            an OCI layout, in the folder image
+  alipes deploy image models                     with the models of a folder
+  alipes deploy image -o image.tar               an archive, for `podman load`
+  alipes deploy image --dockerfile > Dockerfile  for those who build as usual
+
+What goes in is what is installed here: alipes, its Python, the packages that it
+requires, and the libraries that they load. The same contents give the same
+digest. Layers are kept in the cache, so that only what changed is made again.
 """
 
 
-def image(
+def image(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    repository: Annotated[
+        str | None, typer.Argument(metavar="REPOSITORY", help="Folder whose models go in; without, they are mounted.")
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="PATH", help="Where to write it; standard output if absent."),
+        typer.Option("--output", "-o", metavar="PATH", help="A folder, or a file that ends in .tar; by default image."),
     ] = None,
-    dockerfile: Annotated[bool, typer.Option("--dockerfile", help="Write a Dockerfile, to build with Docker.")] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME:TAG", help="What engines call it; by default alipes:VERSION.")
+    ] = None,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option("--extra", metavar="NAME", help="An extra of alipes that goes in, such as sklearn."),
+    ] = None,
+    package: Annotated[
+        list[str] | None,
+        typer.Option("--package", metavar="NAME", help="A further package that goes in, with what it requires."),
+    ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="A label of the image.")
+    ] = None,
+    dockerfile: Annotated[
+        bool, typer.Option("--dockerfile", help="Write a Dockerfile in its place; to standard output without --output.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the digest and the layers as JSON.")] = False,
 ) -> int:
     """Write a container image; `HELP` says how."""
 
     def action() -> int:
-        from alipes.deploy.image.dockerfile import dockerfile as written
+        if dockerfile:
+            from alipes.deploy.image.dockerfile import dockerfile as written
 
-        _write_text(written(), output)
+            _write_text(written(repository), output)
+            return 0
+        from alipes.cli.deploy.made_image import make
+        from alipes.deploy.image.build import Order
+
+        order = Order(repository, tuple(extra or ()), tuple(package or ()), _labels(label or ()))
+        make(order, output, name=name, as_json=as_json)
         return 0
 
     return perform(action)
+
+
+def _labels(words: Sequence[str]) -> dict[str, str]:
+    pairs = [word.partition("=") for word in words]
+    for word, (key, equals, _) in zip(words, pairs, strict=True):
+        if not key or not equals:
+            raise UsageFailed("write a label as --label KEY=VALUE", f"'{word}' has no '='")
+    return {key: value for key, _, value in pairs}
 
 
 def _write_text(text: str, output: Path | None) -> None:

@@ -6,7 +6,7 @@ import sys
 from typing import Final
 
 import alipes
-from alipes.deploy.image.settings import ENTRYPOINT, PORTS, STOP_SIGNAL, USER
+from alipes.deploy.image.settings import ENTRYPOINT, MODELS, PORTS, STOP_SIGNAL, USER
 
 __all__ = ["dockerfile"]
 
@@ -14,8 +14,13 @@ _HEALTH_CHECK: Final = "import urllib.request as u; u.urlopen('http://localhost:
 """What asks a server whether it is ready: slim images have Python, and no curl."""
 
 
-def dockerfile() -> str:
-    """A Dockerfile with this release of alipes on this release of Python."""
+def dockerfile(repository: str | None = None) -> str:
+    """A Dockerfile with this release of alipes on this release of Python.
+
+    Args:
+        repository: The folder of models, as seen from where the image is built; None for one that is mounted.
+    """
+    copied = f'COPY ["{repository.rstrip("/")}/", "{MODELS}/"]\n\n' if repository is not None else ""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     entrypoint = ", ".join(f'"{word}"' for word in ENTRYPOINT)
     return f"""\
@@ -24,7 +29,7 @@ FROM python:{python}-slim
 RUN pip install --no-cache-dir alipes=={alipes.__version__} \\
     && useradd --system --uid {USER} --no-create-home alipes
 
-USER {USER}
+{copied}USER {USER}
 EXPOSE {" ".join(map(str, PORTS))}
 STOPSIGNAL {STOP_SIGNAL}
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \\

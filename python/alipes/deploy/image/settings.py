@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["ENTRYPOINT", "MODELS", "PORTS", "STOP_SIGNAL", "USER"]
+__all__ = ["CERTIFICATES", "ENTRYPOINT", "ENVIRONMENT_FOLDER", "MODELS", "PORTS", "STOP_SIGNAL", "USER", "VARIABLES"]
 
 USER: Final = 10001
 """A user that no system has: above those that distributions give out."""
@@ -20,3 +21,18 @@ ENTRYPOINT: Final = ("alipes", "serve", MODELS)
 
 STOP_SIGNAL: Final = "SIGTERM"
 """What has the server finish what is in."""
+
+ENVIRONMENT_FOLDER: Final = "/opt/alipes"
+"""Where the packages lie, as an environment of their own: Python finds them there, however it was built."""
+
+CERTIFICATES: Final = "/etc/ssl/certs/ca-certificates.crt"
+"""The authorities that clients in an image trust: buckets, collectors of traces."""
+
+VARIABLES: Final[Mapping[str, str]] = {
+    "PATH": f"{ENVIRONMENT_FOLDER}/bin:/usr/local/bin:/usr/bin:/bin",
+    # Whatever is written is written there: the root is read-only.
+    "HOME": "/tmp",
+    # All byte code is in the image.
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "SSL_CERT_FILE": CERTIFICATES,
+}

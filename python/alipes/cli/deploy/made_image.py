@@ -1,0 +1,70 @@
+"""What `alipes deploy image` does: an image made, written, and shown in a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import alipes
+from alipes.cli.columns import print_columns
+from alipes.deploy.image.build import Order, build
+from alipes.deploy.image.layout import check_place, is_archive, write_archive, write_folder
+from alipes.deploy.image.manifest import Image
+from alipes.deploy.image.reference import Name
+from alipes.progress import task
+
+__all__ = ["make"]
+
+_FOLDER: Final = Path("image")
+_HEADINGS: Final = ("LAYER", "HOLDS", "FILES", "MB", "PACKED MB", "")
+_MB: Final = 1e6
+
+
+def make(order: Order, output: Path | None, *, name: str | None, as_json: bool) -> None:
+    """Makes an image, writes it, and prints what went in.
+
+    Args:
+        order: What it is to hold.
+        output: The folder or the archive; by default a folder.
+        name: What engines call it.
+        as_json: Whether to print JSON.
+
+    Raises:
+        ConfigError: If something cannot be found, read or written.
+    """
+    called = Name.read(name or f"alipes:{alipes.__version__}")
+    path = output or _FOLDER
+    check_place(path)
+    with task("image") as shown:
+        made = build(order, shown)
+        shown.step("writing")
+        (write_archive if is_archive(path) else write_folder)(made, path, called)
+    if as_json:
+        print(json.dumps(_document(made), indent=2))
+    else:
+        _print(made)
+        print(f"written to {path} as {called.full}")
+
+
+def _print(made: Image) -> None:
+    rows = [
+        (one.name, one.holds, str(one.layer.files), _mb(one.layer.unpacked), _mb(one.layer.size), "cached" * one.cached)
+        for one in made.layers
+    ]
+    total = ("image", "", str(sum(one.layer.files for one in made.layers)), _mb(made.unpacked), _mb(made.size), "")
+    print_columns(_HEADINGS, [*rows, total], right=_HEADINGS[2:5], spare=("", "FILES", "HOLDS"))
+    print(f"digest {made.digest}")
+    for name, path in made.missing.items():
+        print(f"{name} is not here, which {path.name} loads: what needs it will not run")
+
+
+def _document(made: Image) -> dict[str, Any]:
+    layers = [
+        {"name": one.name, "holds": one.holds, "cached": one.cached} | one.layer.document() for one in made.layers
+    ]
+    return {"digest": made.digest, "unpacked": made.unpacked, "size": made.size, "layers": layers}
+
+
+def _mb(size: int) -> str:
+    return f"{size / _MB:.1f}"
