@@ -159,6 +159,7 @@ kube:
 
 docs: dev
 	@$(DEV)/python -m alipes.config.reference
+	@$(DEV)/python -m alipes.deploy.reference
 	@$(DEV)/python -m alipes.compat.perf_analyzer.reference
 	@$(DEV)/python tools/limits-page
 	@$(DEV)/python tools/backends-page

@@ -37,6 +37,8 @@ NEEDS = {
     "serve-catboost": "trees",
     "from-mlserver": "trees",
     "from-torchserve": "torch",
+    "kubernetes": "deploy",
+    "helm": "deploy",
 }
 # Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load
 # for seconds, train and export with heavy frameworks, or make images. What they show has tests of its own in the gate.

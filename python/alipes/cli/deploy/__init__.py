@@ -8,9 +8,16 @@ import typer
 
 from alipes.cli.deploy.image import HELP as IMAGE_HELP
 from alipes.cli.deploy.image import image
+from alipes.cli.deploy.kubernetes import HELM_HELP, helm, kubernetes
+from alipes.cli.deploy.kubernetes import HELP as KUBERNETES_HELP
+from alipes.cli.deploy.machine import COMPOSE_HELP, SYSTEMD_HELP, compose, systemd
 
 __all__ = ["deploy_app"]
 
 deploy_app: Final = typer.Typer(help="Write what runs a server elsewhere: images, manifests, units.")
 
 deploy_app.command("image", help=IMAGE_HELP, short_help="Write a container image, without a container engine.")(image)
+deploy_app.command(help=KUBERNETES_HELP, short_help="Write what runs servers on Kubernetes.")(kubernetes)
+deploy_app.command(help=HELM_HELP, short_help="Write a Helm chart.")(helm)
+deploy_app.command(help=COMPOSE_HELP, short_help="Write a file for Docker Compose.")(compose)
+deploy_app.command(help=SYSTEMD_HELP, short_help="Write a unit of systemd.")(systemd)

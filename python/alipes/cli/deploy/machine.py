@@ -1,0 +1,65 @@
+"""`alipes deploy compose` and `alipes deploy systemd`: what runs a server on one machine."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from alipes.cli.deploy.options import Image, Name, Output, Repository, Settings, Values, description_of, write
+from alipes.cli.failures import perform
+
+__all__ = ["COMPOSE_HELP", "SYSTEMD_HELP", "compose", "systemd"]
+
+COMPOSE_HELP: Final = """Write a file for Docker Compose or podman-compose.
+
+\b
+  alipes deploy compose ./models --image models:1 --output compose.yaml
+  docker compose up
+"""
+SYSTEMD_HELP: Final = """Write a unit of systemd, which lets the server read its models and nothing else.
+
+\b
+  alipes deploy systemd /srv/models --output alipes.service
+"""
+
+
+def compose(  # one parameter is one option
+    repository: Repository = None,
+    values: Values = None,
+    settings: Settings = None,
+    name: Name = None,
+    image: Image = None,
+    output: Output = None,
+) -> int:
+    """Write the file; `COMPOSE_HELP` says how."""
+
+    def action() -> int:
+        from alipes.deploy.compose import compose_document
+        from alipes.deploy.yaml_text import yaml_of
+
+        shorthands = {"repository": repository, "name": name, "image": image}
+        write(yaml_of([compose_document(description_of(values, settings, shorthands))]), output)
+        return 0
+
+    return perform(action)
+
+
+def systemd(
+    repository: Repository = None,
+    values: Values = None,
+    settings: Settings = None,
+    program: Annotated[
+        str, typer.Option("--program", metavar="FILE", help="The command alipes, by its whole path.")
+    ] = "/opt/alipes/bin/alipes",
+    output: Output = None,
+) -> int:
+    """Write the unit; `SYSTEMD_HELP` says how."""
+
+    def action() -> int:
+        from alipes.deploy.systemd import systemd_unit
+
+        write(systemd_unit(description_of(values, settings, {"repository": repository}), program), output)
+        return 0
+
+    return perform(action)

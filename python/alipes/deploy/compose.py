@@ -1,0 +1,113 @@
+"""A file for Docker Compose and podman-compose: one server on one machine."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from alipes.deploy.description import Description, Resources
+from alipes.deploy.quantities import bytes_of, cores_of
+from alipes.deploy.repository_place import BUCKETS, MODELS, VOLUME
+from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
+from alipes.errors import ConfigError
+
+__all__ = ["compose_document"]
+
+_FILES: Final = 65_536
+"""Open files of a server: a connection is one."""
+
+
+def compose_document(description: Description) -> dict[str, Any]:
+    """The document.
+
+    Raises:
+        ConfigError: If the description says what one machine does not have.
+    """
+    _check(description)
+    return {"services": {description.name: _service(description)}}
+
+
+def _check(description: Description) -> None:
+    if description.replicas != 1 or description.scaling.kind != "none":
+        raise ConfigError(
+            "compose starts one server, which takes all cores that it is allowed: leave out replicas and scaling, or "
+            "use `alipes deploy kubernetes`",
+            key="replicas",
+        )
+    if description.repository.startswith(VOLUME):
+        raise ConfigError(
+            f"repository: '{description.repository}' is a volume of Kubernetes; name a folder or a bucket",
+            key="repository",
+        )
+
+
+def _service(description: Description) -> dict[str, Any]:
+    ports = description.ports
+    bucket = description.repository.startswith(BUCKETS)
+    volumes = [] if bucket else [f"{_folder(description.repository)}:{MODELS}:ro"]
+    if description.tls.secret:
+        volumes.append(f"{_folder(description.tls.secret)}:{TLS_FOLDER}:ro")
+    service: dict[str, Any] = {
+        "image": description.image,
+        "entrypoint": ["alipes", "serve"],
+        "command": _command(description, description.repository if bucket else MODELS),
+        "ports": [f"{port}:{port}" for port in (ports.http, ports.grpc, ports.metrics)],
+        "environment": dict(description.environment),
+        "env_file": list(description.secrets),
+        "volumes": volumes,
+        "user": "10001:10001",
+        "read_only": True,
+        "tmpfs": ["/tmp"],
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "ulimits": {"nofile": _FILES},
+        "stop_grace_period": f"{stop_s(description)}s",
+        "restart": "unless-stopped",
+        "healthcheck": _health(description),
+    }
+    if resources := _resources(description):
+        service["deploy"] = {"resources": resources}
+    if description.resources.shared_memory:
+        service["shm_size"] = bytes_of(description.resources.shared_memory)
+    if description.labels:
+        service["labels"] = dict(description.labels)
+    return {name: value for name, value in service.items() if value not in ([], {})}
+
+
+def _folder(path: str) -> str:
+    """A folder as Compose tells it from the name of a volume."""
+    return path if path.startswith(("/", "./", "../")) else f"./{path}"
+
+
+def _command(description: Description, repository: str) -> list[str]:
+    """The arguments. Compose puts in `${NAME}`, and takes `$$` for a dollar."""
+    words = [repository, *arguments(description)[1:]]
+    needed = f"${{{KEY_VARIABLE}:?the value of the header that clients send}}"
+    return [needed.join(part.replace("$", "$$") for part in word.split(f"$({KEY_VARIABLE})")) for word in words]
+
+
+def _health(description: Description) -> dict[str, Any]:
+    probes = description.probes
+    encrypted = bool(description.tls.secret)
+    url = f"{'https' if encrypted else 'http'}://localhost:{description.ports.http}/v2/health/ready"
+    context = ", context=__import__('ssl')._create_unverified_context()" if encrypted else ""
+    ask = f"import urllib.request as u; u.urlopen('{url}', timeout={probes.timeout_s}{context})"
+    return {
+        "test": ["CMD", "python", "-c", ask],
+        "interval": f"{probes.period_s}s",
+        "timeout": f"{probes.timeout_s + 1}s",
+        "retries": 3,
+        "start_period": f"{probes.startup_s}s",
+    }
+
+
+def _resources(description: Description) -> dict[str, Any]:
+    """Limits. A machine of one's own has room for the server, so memory has one only where another was said."""
+    resources = description.resources
+    limits: dict[str, Any] = {}
+    if resources.memory != Resources().memory:
+        limits["memory"] = bytes_of(resources.memory)
+    if resources.cpu_limit:
+        limits["cpus"] = str(cores_of(resources.cpu_limit))
+    gpus = {"driver": "nvidia", "count": resources.gpus, "capabilities": ["gpu"]}
+    reservations = {"devices": [gpus]} if resources.gpus else {}
+    return {name: part for name, part in (("limits", limits), ("reservations", reservations)) if part}

@@ -1,0 +1,1 @@
+"""A Helm chart whose values are a description. The templates beside this file give what the plain writer gives."""

@@ -1,0 +1,1 @@
+"""The objects of Kubernetes that a description stands for, as plain documents."""

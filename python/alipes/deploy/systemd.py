@@ -1,0 +1,132 @@
+"""A unit of systemd: one server on one machine, with nothing but the models to read."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from alipes.deploy.description import Description, Resources
+from alipes.deploy.quantities import bytes_of, cores_of
+from alipes.deploy.repository_place import BUCKETS, VOLUME
+from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
+from alipes.errors import ConfigError
+
+__all__ = ["PROGRAM", "systemd_unit"]
+
+PROGRAM: Final = "/opt/alipes/bin/alipes"
+"""Where the documentation installs alipes."""
+
+_UNIT: Final = """\
+[Unit]
+Description=alipes model server
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=exec
+ExecStart={command}
+# Certificates and keys are read again, and the log file is opened again.
+ExecReload=/bin/kill -HUP $MAINPID
+
+# SIGTERM finishes what is in. The server tells the processes of its Python models itself.
+KillSignal=SIGTERM
+KillMode=mixed
+# More than --exit-timeout-secs and --exit-grace-secs together.
+TimeoutStopSec={stop_s}
+
+Restart=on-failure
+RestartSec=2
+# 2: the command line is wrong, and stays wrong.
+RestartPreventExitStatus=2
+
+# A user of its own, which exists while the server runs.
+DynamicUser=yes
+LimitNOFILE=65536
+{own}
+# Nothing but the models is needed, and they are read.
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+{devices}ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def systemd_unit(description: Description, program: str = PROGRAM) -> str:
+    """The text of the unit.
+
+    Args:
+        description: What is deployed. `tls.secret` is a folder with `tls.crt` and `tls.key`, `key.secret` and `secrets`
+            are files of variables; the first holds `ALIPES_RESTRICTED_KEY`.
+        program: The command `alipes`.
+
+    Raises:
+        ConfigError: If the description says what one machine does not have, or a path is not a whole one.
+    """
+    _check(description)
+    return _UNIT.format(
+        command=" ".join(_word(word) for word in [program, "serve", *_arguments(description)]),
+        stop_s=stop_s(description),
+        own="".join(f"{line}\n" for line in _own(description)),
+        devices="" if description.resources.gpus else "PrivateDevices=yes\n",
+    )
+
+
+def _check(description: Description) -> None:
+    if description.replicas != 1 or description.scaling.kind != "none":
+        raise ConfigError("a unit is one server: leave out replicas and scaling", key="replicas")
+    if description.repository.startswith(VOLUME):
+        raise ConfigError(
+            f"repository: '{description.repository}' is a volume of Kubernetes; name a folder or a bucket",
+            key="repository",
+        )
+    for key, path in (("repository", description.repository), ("tls.secret", description.tls.secret)):
+        if path and not path.startswith(("/", *BUCKETS)):
+            raise ConfigError(f"{key}: systemd needs the whole path of '{path}'", key=key)
+
+
+def _arguments(description: Description) -> list[str]:
+    """The arguments. Certificates are where systemd puts credentials, which the unit's user may read."""
+    own = {"$": "$$", f"$$({KEY_VARIABLE})": f"${{{KEY_VARIABLE}}}", f"{TLS_FOLDER}/": "${CREDENTIALS_DIRECTORY}/"}
+    words = arguments(description)
+    for written, read in own.items():
+        words = [word.replace(written, read) for word in words]
+    return words
+
+
+def _own(description: Description) -> list[str]:
+    """Lines for what this server has and others do not."""
+    resources = description.resources
+    lines = [f"MemoryMax={bytes_of(resources.memory)}"] if resources.memory != Resources().memory else []
+    if resources.cpu_limit:
+        lines.append(f"CPUQuota={round(100 * cores_of(resources.cpu_limit))}%")
+    lines += [f"Environment={_word(f'{name}={value}')}" for name, value in description.environment.items()]
+    files = [*description.secrets, *([description.key.secret] if description.key.secret else [])]
+    lines += [f"EnvironmentFile={file}" for file in files]
+    if description.tls.secret:
+        lines += [f"LoadCredential={name}:{description.tls.secret}/{name}" for name in ("tls.crt", "tls.key")]
+    return lines
+
+
+def _word(word: str) -> str:
+    """A word as systemd reads it: quoted where it has to be, with `%` doubled."""
+    text = word.replace("%", "%%")
+    if re.fullmatch(r"[\w@%+=:,./${}-]+", text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
