@@ -29,6 +29,8 @@ pub struct Outgoing {
     pub pieces: Vec<Bytes>,
     /// Whether an inference is asked for: its answer is read as one.
     pub infer: bool,
+    /// The id of its sequence, as the header that routes it says it.
+    pub sequence: Option<String>,
 }
 
 /// An answer.

@@ -1,4 +1,6 @@
-//! The id of a sequence, written into a request that is encoded already.
+//! The id of a sequence: written into a request that is encoded already, and said in a header.
+
+use std::fmt::Write;
 
 use alipes_protocol::Parameter;
 use alipes_protocol::codec::proto::RequestMessage;
@@ -8,16 +10,45 @@ use crate::grpc::messages::PREFIX_BYTES;
 use crate::message::Outgoing;
 use crate::target::Wire;
 
+/// The header that says which sequence a request belongs to, so that what stands in front of several servers need not
+/// read the request to send all of a sequence to one of them.
+pub const HEADER: &str = "x-sequence-id";
+
 const KEY: &str = "sequence_id";
 
 /// How the JSON of a request with parameters ends: their object, then its own.
 const JSON_END: &[u8] = b"}}";
+
+/// The sequence that the parameters of a request name, as a header has it; zero and the empty text are none.
+pub fn of(parameters: &[(String, Parameter)]) -> Option<String> {
+    match &parameters.iter().find(|(key, _)| key == KEY)?.1 {
+        Parameter::Int64(id) if *id != 0 => Some((*id as u64).to_string()),
+        Parameter::String(id) if !id.is_empty() => {
+            let mut escaped = String::with_capacity(id.len());
+            escape(id, &mut escaped);
+            Some(escaped)
+        }
+        _ => None,
+    }
+}
+
+/// A part of a path or a header, with everything escaped that could end it.
+pub fn escape(part: &str, text: &mut String) {
+    for byte in part.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            text.push(byte as char);
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+}
 
 impl Outgoing {
     /// This inference with the id of its sequence, which it does not have yet, as it would have been encoded with it;
     /// `None` where it is no inference with parameters. The bytes of large tensors are not copied.
     pub fn of_sequence(&self, wire: Wire, id: u64) -> Option<Outgoing> {
         let mut numbered = self.clone();
+        numbered.sequence = Some(id.to_string());
         match wire {
             Wire::Http => {
                 let (length, first) = (self.json_length?, self.pieces.first()?);
@@ -59,9 +90,12 @@ fn entry(id: u64) -> Bytes {
 mod tests {
     use alipes_protocol::codec::proto::MessageInput;
 
+    use std::time::Duration;
+
     use super::*;
     use crate::grpc::unary;
-    use crate::http;
+    use crate::http::{self, head};
+    use crate::target::Target;
 
     const DATA: &[u8] = &[7; 12];
 
@@ -96,6 +130,28 @@ mod tests {
             let entry = entry(id);
             assert!(sent.ends_with(&entry) && expected.windows(entry.len()).any(|part| part == entry));
         }
+    }
+
+    #[test]
+    fn a_header_says_the_id_in_visible_characters() {
+        let of = |id| super::of(&[(KEY.to_owned(), id)]);
+        assert_eq!(of(Parameter::Int64(-1)), Some(u64::MAX.to_string()));
+        assert_eq!(of(Parameter::String("a b\r\n-é".to_owned())), Some("a%20b%0D%0A-%C3%A9".to_owned()));
+        assert_eq!((of(Parameter::Int64(0)), of(Parameter::String(String::new()))), (None, None));
+        assert_eq!(super::of(&[("priority".to_owned(), Parameter::Int64(1))]), None);
+    }
+
+    #[test]
+    fn the_header_of_the_caller_counts_more_than_the_id() {
+        let target = |headers: &[(&str, &str)]| {
+            let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            Target::new("h:1", Wire::Http, headers, Duration::ZERO).unwrap()
+        };
+        let numbered = [(KEY.to_owned(), Parameter::Int64(7))];
+        let request = http::request::infer(&message(&numbered, &[]), |_| None);
+        assert!(head::request(&target(&[]), &request).unwrap().contains("x-sequence-id: 7\r\n"));
+        let other = head::request(&target(&[("X-Sequence-Id", "a")]), &request).unwrap();
+        assert!(other.contains("X-Sequence-Id: a\r\n") && !other.contains(": 7\r\n"));
     }
 
     #[test]

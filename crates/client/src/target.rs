@@ -89,6 +89,11 @@ impl Target {
         })
     }
 
+    /// Whether each request has a header of this name from the caller.
+    pub fn names(&self, header: &str) -> bool {
+        self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(header))
+    }
+
     /// The same server, asked over encrypted connections.
     ///
     /// # Errors

@@ -81,7 +81,14 @@ impl Prepared {
             return Err(ClientError::new(Kind::Connect, format!("the content type '{content_type}' cannot be sent")));
         }
         let pieces = vec![Bytes::copy_from_slice(body)];
-        let outgoing = Outgoing { path: path.to_owned(), verb: Verb::Post, json_length: None, pieces, infer: false };
+        let outgoing = Outgoing {
+            path: path.to_owned(),
+            verb: Verb::Post,
+            json_length: None,
+            pieces,
+            infer: false,
+            sequence: None,
+        };
         let head = head::request(target, &outgoing)?.replacen(JSON, &format!("Content-Type: {content_type}"), 1);
         Ok(Prepared::Http(joined(&head, &outgoing.pieces)))
     }

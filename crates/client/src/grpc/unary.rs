@@ -6,12 +6,13 @@ use alipes_protocol::codec::proto::{RequestMessage, first_raw_output};
 use bytes::{BufMut, Bytes};
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{RecvStream, SendStream};
-use http::Request;
+use http::{HeaderValue, Request};
 
 use super::messages::{Messages, PREFIX_BYTES};
 use super::{call, status, writer};
 use crate::error::{ClientError, Kind};
 use crate::message::{Outgoing, Received, Verb};
+use crate::sequence;
 use crate::target::Target;
 
 /// A message up to this size leaves in one frame together with the end of the call.
@@ -20,7 +21,14 @@ const ONE_FRAME_BYTES: usize = 16 * 1024;
 /// An inference as a request; `owned` gives the elements of an input that need not be copied.
 pub fn infer(message: &RequestMessage<'_>, owned: impl Fn(usize) -> Option<Bytes>) -> Outgoing {
     let pieces = message.pieces(&prefix(message.encoded_len()), owned);
-    Outgoing { path: "ModelInfer".to_owned(), verb: Verb::Post, json_length: None, pieces, infer: true }
+    Outgoing {
+        path: "ModelInfer".to_owned(),
+        verb: Verb::Post,
+        json_length: None,
+        pieces,
+        infer: true,
+        sequence: sequence::of(message.parameters),
+    }
 }
 
 /// A call of another method with a serialized message.
@@ -28,7 +36,14 @@ pub fn control(method: &str, message: &[u8]) -> Outgoing {
     let mut wire = Vec::with_capacity(PREFIX_BYTES + message.len());
     wire.extend_from_slice(&prefix(message.len()));
     wire.extend_from_slice(message);
-    Outgoing { path: method.to_owned(), verb: Verb::Post, json_length: None, pieces: vec![wire.into()], infer: false }
+    Outgoing {
+        path: method.to_owned(),
+        verb: Verb::Post,
+        json_length: None,
+        pieces: vec![wire.into()],
+        infer: false,
+        sequence: None,
+    }
 }
 
 fn prefix(length: usize) -> [u8; PREFIX_BYTES] {
@@ -47,7 +62,10 @@ pub async fn call(
     request: Outgoing,
     limit: Option<Duration>,
 ) -> Result<Bytes, ClientError> {
-    let head = call::head(target, &request.path, limit)?;
+    let mut head = call::head(target, &request.path, limit)?;
+    if let Some(id) = request.sequence.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
+        head.headers_mut().entry(sequence::HEADER).or_insert(id);
+    }
     let received = exchange(requests.clone(), target, head, request.pieces, request.infer).await?;
     Ok(received.body)
 }

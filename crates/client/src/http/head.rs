@@ -9,6 +9,7 @@ use alipes_protocol::limits::HTTP_MAX_HEADERS;
 
 use crate::error::{ClientError, Kind};
 use crate::message::{Outgoing, Verb};
+use crate::sequence;
 use crate::target::Target;
 
 const AGENT: &str = concat!("alipes/", env!("CARGO_PKG_VERSION"));
@@ -36,6 +37,9 @@ pub fn request(target: &Target, request: &Outgoing) -> Result<String, ClientErro
     for (name, value) in &target.headers {
         check(name, value)?;
         let _ = write!(head, "{name}: {value}\r\n");
+    }
+    if let Some(id) = request.sequence.as_ref().filter(|_| !target.names(sequence::HEADER)) {
+        let _ = write!(head, "{}: {id}\r\n", sequence::HEADER);
     }
     head.push_str("\r\n");
     Ok(head)

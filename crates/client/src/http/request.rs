@@ -1,12 +1,11 @@
 //! An inference request over HTTP: a JSON object, then the inputs' bytes.
 
-use std::fmt::Write;
-
 use alipes_protocol::Parameter;
 use alipes_protocol::codec::proto::{MessageInput, RequestMessage};
 use bytes::Bytes;
 
 use crate::message::{Outgoing, Verb};
+use crate::sequence;
 
 /// An inference as a request; `owned` gives the elements of an input that need not be copied.
 pub fn infer(message: &RequestMessage<'_>, owned: impl Fn(usize) -> Option<Bytes>) -> Outgoing {
@@ -27,29 +26,25 @@ pub fn infer(message: &RequestMessage<'_>, owned: impl Fn(usize) -> Option<Bytes
         pieces.push(buffer.into());
     }
     let path = path(message.model_name, message.model_version);
-    Outgoing { path, verb: Verb::Post, json_length: Some(json_length), pieces, infer: true }
+    Outgoing {
+        path,
+        verb: Verb::Post,
+        json_length: Some(json_length),
+        pieces,
+        infer: true,
+        sequence: sequence::of(message.parameters),
+    }
 }
 
 fn path(model: &str, version: &str) -> String {
     let mut path = String::from("/v2/models/");
-    escape(model, &mut path);
+    sequence::escape(model, &mut path);
     if !version.is_empty() {
         path.push_str("/versions/");
-        escape(version, &mut path);
+        sequence::escape(version, &mut path);
     }
     path.push_str("/infer");
     path
-}
-
-/// A part of a path, with everything escaped that could end it.
-fn escape(part: &str, path: &mut String) {
-    for byte in part.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            path.push(byte as char);
-        } else {
-            let _ = write!(path, "%{byte:02X}");
-        }
-    }
 }
 
 fn object(message: &RequestMessage<'_>) -> String {

@@ -123,8 +123,14 @@ fn failure(text: &str) -> Vec<u8> {
 fn streaming(server: &StreamServer, decoupled: bool, pace: alipes_loadtest::Loop, count: u64) -> Plan {
     let target = Target::new(&server.address.to_string(), Wire::Grpc, Vec::new(), Duration::from_secs(5)).unwrap();
     let pieces = vec![framed(b"")];
-    let outgoing =
-        Outgoing { path: "ModelStreamInfer".to_owned(), verb: Verb::Post, json_length: None, pieces, infer: true };
+    let outgoing = Outgoing {
+        path: "ModelStreamInfer".to_owned(),
+        verb: Verb::Post,
+        json_length: None,
+        pieces,
+        infer: true,
+        sequence: None,
+    };
     let requests = vec![Prepared::stream(&target, &outgoing, decoupled).unwrap()];
     let source = Source { target, requests, sequences: None, weight: 1.0 };
     let plan = of_sources(vec![source], pace, Some(count));

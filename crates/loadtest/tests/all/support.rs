@@ -87,7 +87,14 @@ pub fn plan(address: SocketAddr, bodies: &[&str], pace: Loop, count: Option<u64>
     let target = Target::new(&address.to_string(), Wire::Http, Vec::new(), Duration::from_secs(5)).unwrap();
     let prepare = |body: &&str| {
         let pieces = vec![body.as_bytes().to_vec().into()];
-        let outgoing = Outgoing { path: "/x".to_owned(), verb: Verb::Post, json_length: None, pieces, infer: false };
+        let outgoing = Outgoing {
+            path: "/x".to_owned(),
+            verb: Verb::Post,
+            json_length: None,
+            pieces,
+            infer: false,
+            sequence: None,
+        };
         Prepared::new(&target, &outgoing).unwrap()
     };
     let requests = bodies.iter().map(prepare).collect();
@@ -102,7 +109,8 @@ pub fn plan_of_sequences(address: SocketAddr, bodies: &[&str], length: usize, pa
     let prepare = |body: &&str| {
         let json = format!("{{\"id\":\"{body}\",\"parameters\":{{\"of\":{length}}}}}");
         let (path, json_length) = ("/x".to_owned(), Some(json.len()));
-        let outgoing = Outgoing { path, verb: Verb::Post, json_length, pieces: vec![json.into()], infer: true };
+        let outgoing =
+            Outgoing { path, verb: Verb::Post, json_length, pieces: vec![json.into()], infer: true, sequence: None };
         Prepared::OfSequence(Box::new(Unnumbered::new(&source.target, outgoing, None).unwrap()))
     };
     source.requests = bodies.iter().map(prepare).collect();

@@ -74,5 +74,5 @@ pub fn control(wire: Wire, path: &str, body: Option<&[u8]>) -> Outgoing {
 }
 
 fn plain(path: &str, verb: Verb, body: Vec<u8>) -> Outgoing {
-    Outgoing { path: path.to_owned(), verb, json_length: None, pieces: vec![body.into()], infer: false }
+    Outgoing { path: path.to_owned(), verb, json_length: None, pieces: vec![body.into()], infer: false, sequence: None }
 }

@@ -11,7 +11,7 @@ from alipes._core import ClientPlan
 from alipes.client.arguments import check_request, model_name, request_error
 from alipes.client.plain.cuda_regions import CudaRegions
 from alipes.client.plain.operations import Call
-from alipes.client.plain.options import Options
+from alipes.client.plain.options import Options, sequence_header
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, PreparedRequest, check_tensors
 from alipes.client.plain.responses import Reception, ResponseSource
 from alipes.client.plain.retry import NOT_BY_NAME, Failure
@@ -91,7 +91,8 @@ class PlainClient(ServerCalls, TritonAliases, CudaRegions):
             responses = yield from repeat_steps(attempts, asks.stream_step)
             return TransportReception(iter(responses), asks)
         yield from self._need_grpc_steps()
-        where = (self.endpoint.address, self._connect_timeout_s, self._headers, self._encryption)
+        headers = [*self._headers, *sequence_header(options.sequence_id, self._headers)]
+        where = (self.endpoint.address, self._connect_timeout_s, headers, self._encryption)
         try:
             request = yield from self._prepare_steps(model, inputs, outputs, options, ())
             yield from self._need_grpc_steps()  # the address may have turned out to be one of HTTP

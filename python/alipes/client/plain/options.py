@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict
+from urllib.parse import quote
 
 import numpy as np
 
@@ -86,6 +87,9 @@ class RequestOptions(TypedDict, total=False):
     parameters: Mapping[str, bool | int | float | str] | None
 
 
+_SEQUENCE_HEADER: Final = "x-sequence-id"
+"""What stands in front of several servers reads it, and sends all requests of a sequence to one of them."""
+
 _KNOWN: Final = frozenset(RequestOptions.__annotations__)
 _ARGUMENTS_BESIDE: Final = ("outputs", "timeout", "timeout_s")
 """Arguments that the methods take themselves: a message about an unknown name offers them, too."""
@@ -114,6 +118,18 @@ def read_options(options: RequestOptions | Mapping[str, Any]) -> Options:
             fields[name] = _CHECKS[name](name, value)
     fields["version"] = version_text(options.get("version"), options.get("model_version"))
     return Options(**fields)
+
+
+def sequence_header(sequence_id: int | str | None, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The header that says the sequence of a stream of responses, as the data plane says that of other requests.
+
+    Args:
+        sequence_id: The sequence; nothing, 0 and the empty text are none.
+        headers: The caller's own, which count more.
+    """
+    if not sequence_id or any(name.lower() == _SEQUENCE_HEADER for name, _ in headers):
+        return []
+    return [(_SEQUENCE_HEADER, quote(str(sequence_id), safe=""))]
 
 
 def _text(name: str, value: Any) -> str:

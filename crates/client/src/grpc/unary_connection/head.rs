@@ -70,6 +70,13 @@ impl Heads {
         Ok(())
     }
 
+    /// Appends a header that differs from call to call, which the server does not remember.
+    pub fn add(name: &str, value: &str, block: &mut BytesMut) {
+        block.put_u8(0);
+        string(name.as_bytes(), block);
+        string(value.as_bytes(), block);
+    }
+
     /// The server remembers so many bytes.
     pub fn set_most(&mut self, bytes: usize) {
         if bytes < self.most.map_or(TABLE_BYTES, |(most, _)| most) {

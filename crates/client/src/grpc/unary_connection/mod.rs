@@ -35,6 +35,7 @@ use self::head::Heads;
 use self::pending_call::{Headers, PendingCall};
 use crate::error::ClientError;
 use crate::message::Outgoing;
+use crate::sequence;
 use crate::target::Target;
 use crate::waiting::at_once;
 
@@ -133,6 +134,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
     ) -> Result<Bytes, ClientError> {
         let mut block = BytesMut::new();
         self.heads.write(target, &request.path, limit, &mut block)?;
+        if let Some(id) = request.sequence.as_ref().filter(|_| !target.names(sequence::HEADER)) {
+            Heads::add(sequence::HEADER, id, &mut block);
+        }
         let mut call = PendingCall::new(self.number, self.first_window, request.infer);
         self.number += 2;
         let outcome = self.exchange(&mut call, &block, request.pieces).await;

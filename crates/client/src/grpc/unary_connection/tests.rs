@@ -29,7 +29,7 @@ pub(super) fn framed(message: &[u8]) -> Bytes {
 
 fn request(method: &str, message: &[u8]) -> Outgoing {
     let pieces = framed(message).chunks(100_000).map(Bytes::copy_from_slice).collect();
-    Outgoing { path: method.to_owned(), verb: Verb::Post, json_length: None, pieces, infer: false }
+    Outgoing { path: method.to_owned(), verb: Verb::Post, json_length: None, pieces, infer: false, sequence: None }
 }
 
 /// A server that says each message back, and does what other methods are named for.

@@ -90,8 +90,14 @@ fn exchanged(wire: &[u8], piece: usize) -> Vec<Outcome> {
 fn check_inference(wire: &[u8], piece: usize) {
     let target = Target::new("localhost:1", Wire::Http, Vec::new(), Duration::ZERO).expect("an address");
     let mut connection = HttpConnection { socket: Scripted::whole(wire, piece), buffer: BytesMut::new() };
-    let request =
-        Outgoing { path: "/v2".into(), verb: Verb::Post, json_length: None, pieces: vec!["x".into()], infer: true };
+    let request = Outgoing {
+        path: "/v2".into(),
+        verb: Verb::Post,
+        json_length: None,
+        pieces: vec!["x".into()],
+        infer: true,
+        sequence: None,
+    };
     let (outcome, keep) = without_waiting(connection.ask(&target, request));
     assert!(!keep || connection.buffer.is_empty());
     assert!(outcome.is_ok() || outcome.is_err_and(|error| !error.message.is_empty()));
