@@ -6,6 +6,8 @@ from typing import Final
 
 import typer
 
+from alipes.cli.deploy.envoy import HELP as ENVOY_HELP
+from alipes.cli.deploy.envoy import envoy
 from alipes.cli.deploy.image import HELP as IMAGE_HELP
 from alipes.cli.deploy.image import image
 from alipes.cli.deploy.kubernetes import HELM_HELP, helm, kubernetes
@@ -21,3 +23,4 @@ deploy_app.command(help=KUBERNETES_HELP, short_help="Write what runs servers on 
 deploy_app.command(help=HELM_HELP, short_help="Write a Helm chart.")(helm)
 deploy_app.command(help=COMPOSE_HELP, short_help="Write a file for Docker Compose.")(compose)
 deploy_app.command(help=SYSTEMD_HELP, short_help="Write a unit of systemd.")(systemd)
+deploy_app.command("envoy", help=ENVOY_HELP, short_help="Write what gives several servers one address.")(envoy)
