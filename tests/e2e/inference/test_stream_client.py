@@ -254,7 +254,7 @@ def test_an_address_that_speaks_something_else_is_explained(
 
 def test_a_wrong_argument_is_named(server: ServerProcess) -> None:
     for arguments, options, text in (
-        ((8001, "m"), {}, "address: expected text such as 'localhost:8001', got 8001 (int)"),
+        ((8001, "m"), {}, "address: expected text such as 'localhost:8001', or a list of such texts, got 8001 (int)"),
         ((server.grpc, 3), {}, "model: expected the model's name as text, got 3 (int)"),
         ((server.grpc, "m"), {"version": "one"}, "version: expected a number such as 1 or '1', got 'one' (str)"),
         ((server.grpc, "m"), {"retry": 3}, "retry: expected a Retry, such as Retry(times=3), got 3 (int)"),

@@ -7,13 +7,15 @@ from typing import Any, Final
 
 from alipes.client.inference.backoff import Backoff
 from alipes.client.inference.calls import Calls
-from alipes.client.inference.discovery import find_model
+from alipes.client.inference.discovery import Found, find_model
+from alipes.client.inference.endpoints import open_endpoint
 from alipes.client.inference.reader import Reader, Values
 from alipes.client.inference.recovery import RecoveryPolicy
 from alipes.client.inference.request_stream import HALF_OF_MEMORY, MOST_IN_FLIGHT, RequestStream, StreamSettings
 from alipes.client.inference.sequence_queue import SequenceId
 from alipes.client.inference.transport import GrpcEndpoint
 from alipes.client.inference.tritonclient_options import read_options
+from alipes.client.servers.addresses import Address
 from alipes.client.tls import Tls
 
 __all__ = ["InferenceClient"]
@@ -49,7 +51,7 @@ class InferenceClient(RequestStream):
 
     def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
-        address: str,
+        address: Address,
         model_name: str,
         model_version: int = -1,
         batch_size: int = 1,
@@ -61,13 +63,13 @@ class InferenceClient(RequestStream):
         max_unread_bytes: int | None = HALF_OF_MEMORY,
         rate: float | None = None,
         timeout_s: float | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         reconnect_s: float = 30.0,
         backoff: Backoff | None = None,
         checkpoint: bool | int = False,
         cast: bool = False,
         pad: bool = True,
-        connect_timeout_s: float = _CONNECT_S,
+        connect_timeout_s: float | None = None,
         tls: Tls | None = None,
         **tritonclient_options: Any,
     ) -> None:
@@ -75,7 +77,7 @@ class InferenceClient(RequestStream):
 
         Args:
             address: `host:port` of a server's gRPC endpoint, `grpcs://host:port` for encrypted connections, or
-                `unix:path` for a Unix socket.
+                `unix:path` for a Unix socket. A list, or a text with commas, spreads the requests over several servers.
             model_name: The model; an ensemble, or any other.
             model_version: Its version; -1 is the latest that is served.
             batch_size: What stands for sizes that the server leaves open.
@@ -89,7 +91,7 @@ class InferenceClient(RequestStream):
             rate: Requests per second at most; they are spread evenly.
             timeout_s: A request that is not answered so many seconds after it was sent fails.
             retries: How often a request that belongs to no sequence is sent again, when the server is too busy or the
-                connection breaks.
+                connection breaks; not at all by default, with several servers twice.
             reconnect_s: How long a broken connection is tried again.
             backoff: The pauses between.
             checkpoint: Whether the client keeps the last updates of each sequence and resends them when the server has
@@ -98,7 +100,7 @@ class InferenceClient(RequestStream):
             cast: Whether arrays of another type are converted.
             pad: Whether batches that are too short, and the last update of a sequence, are filled with zeros, and the
                 answers cut accordingly.
-            connect_timeout_s: The longest time for a connection, in seconds.
+            connect_timeout_s: The longest time for a connection, in seconds: 10 by default, to one of several 1.
             tls: Trusted roots and the client's certificate; connections are encrypted with it.
             tritonclient_options: What scripts say to `tritonclient`: `ssl` with its files has the same effect, anything
                 else is without one; a warning says so.
@@ -112,12 +114,18 @@ class InferenceClient(RequestStream):
             ValueError: If an argument is out of range, or the size of a checkpoint is unknown.
         """
         tls = read_options(tritonclient_options, tls)
-        endpoint = GrpcEndpoint(address, tls, connect_timeout_s)
-        self.client: Calls = endpoint.calls()
+        endpoint = open_endpoint(address, tls, connect_timeout_s, _CONNECT_S)
         settings = StreamSettings(ordered, max_in_flight, max_unread_bytes, rate, timeout_s, checkpoint, profile)
+        if retries is None:
+            retries = 0 if isinstance(endpoint, GrpcEndpoint) else 2
         recovery = RecoveryPolicy(retries, reconnect_s, backoff or Backoff())
+
+        def look(calls: Calls, where: str) -> Found:
+            return find_model(calls, where, model_name, model_version, batch_size, tls)
+
+        self.client: Calls
+        found, self.client = endpoint.find(look)
         try:
-            found = find_model(self.client, address, model_name, model_version, batch_size, tls)
             reader = Reader(model_name, found.signature, cast=cast, pad=pad)
             super().__init__(endpoint, model_name, found, reader, recovery, callback, settings)
         except BaseException:

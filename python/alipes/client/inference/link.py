@@ -42,7 +42,11 @@ _CLOSE_TIMEOUT_S: Final = 10.0
 
 
 class Link:
-    """The pending requests of one client. Any thread may send; responses are delivered on the link's own thread."""
+    """The pending requests of one client. Any thread may send; responses are delivered on the link's own thread.
+
+    Attributes:
+        recovering: Whether it is connecting anew, while who sends waits.
+    """
 
     def __init__(
         self,
@@ -77,6 +81,7 @@ class Link:
         self._queues: dict[int | str, SequenceQueue] = {}
         self._ending = threading.Event()
         self._dropped = False
+        self.recovering = False
 
     @property
     def receiving(self) -> bool:
@@ -359,6 +364,7 @@ class Link:
     def _recover(self, stream: Stream) -> Stream | None:
         """Settles what was on its way when a stream ended; returns the stream that it goes on with, if any."""
         failed: list[PendingRequest] = []
+        self.recovering = True
         with self._lock:
             code, text = stream.status() or ("UNKNOWN", "the stream ended")
             cause = of_status(code, text or "the server ended the stream")
@@ -373,6 +379,7 @@ class Link:
             self._stream = following
             if following is None:
                 self._receiver = None if not self._ending.is_set() else self._receiver
+            self.recovering = False
             self._lock.notify_all()
         self._deliver_settled(failed)
         return following

@@ -25,7 +25,9 @@ from alipes.client.inference.answers import Answers
 from alipes.client.inference.clock import ProfilerClock
 from alipes.client.inference.declared import DeclaredState, Inputs
 from alipes.client.inference.discovery import Found
+from alipes.client.inference.endpoints import GrpcEndpoints
 from alipes.client.inference.link import Link
+from alipes.client.inference.link_group import LinkGroup
 from alipes.client.inference.pace import Pace
 from alipes.client.inference.reader import Reading, Values
 from alipes.client.inference.recovery import RecoveryPolicy
@@ -104,7 +106,7 @@ class RequestStream(AnswerSource):
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of a stream
         self,
-        endpoint: GrpcEndpoint,
+        endpoint: GrpcEndpoint | GrpcEndpoints,
         model: str,
         found: Found,
         reader: RequestReader,
@@ -115,7 +117,7 @@ class RequestStream(AnswerSource):
         """Opens nothing yet.
 
         Args:
-            endpoint: Where the server is.
+            endpoint: Where the server is, or where several are.
             model: The model's name.
             found: What is known of the model.
             reader: Makes tensors of what a caller passes.
@@ -130,7 +132,6 @@ class RequestStream(AnswerSource):
         self.address, self.model_name, self.model_version = endpoint.address, model, found.version
         memory = signature.memory if signature.stateful else 0
         self._checkpoint_size = _checkpoint_size(settings.checkpoint, memory, model)
-        self._endpoint = endpoint
         self.inputs = Inputs(signature.inputs)
         self.states = [DeclaredState(state) for state in signature.states]
         self.num_states = signature.streams
@@ -147,7 +148,13 @@ class RequestStream(AnswerSource):
         self._ids = itertools.count()
         self._queues: dict[SequenceId | None, SequenceQueue] = {}
         target = Target(model, str(found.version), _LAST_IS_MARKED if signature.decoupled else None)
-        self._link = Link(endpoint.address, target, self._open_stream, self._deliver, recovery)
+        self._link: Link | LinkGroup
+        if isinstance(endpoint, GrpcEndpoint):
+            self._link = Link(endpoint.address, target, lambda: self._open_stream(endpoint), self._deliver, recovery)
+        else:
+            self._link = LinkGroup(
+                endpoint, target, self._open_stream, self._deliver, recovery, ordered=settings.ordered
+            )
         _STREAMS.add(self)
 
     def __enter__(self) -> Self:
@@ -372,11 +379,11 @@ class RequestStream(AnswerSource):
             self._queues.pop(sequence_id, None)
         return queue
 
-    def _open_stream(self) -> Stream:
+    def _open_stream(self, endpoint: GrpcEndpoint) -> Stream:
         """A stream to a server that can answer."""
-        stream = self._endpoint.stream()
+        stream = endpoint.stream()
         try:
-            calls = self._endpoint.calls()
+            calls = endpoint.calls()
             try:
                 ready = calls.is_ready(self.model_name, str(self.model_version))
             finally:
@@ -388,7 +395,7 @@ class RequestStream(AnswerSource):
             raise NotReady(str(error), model=self.model_name) from error
         if not ready:
             stream.cancel()
-            raise NotReady(f'model "{self.model_name}" is not ready at {self.address}', model=self.model_name)
+            raise NotReady(f'model "{self.model_name}" is not ready at {endpoint.address}', model=self.model_name)
         self._failures.begin()
         return stream
 

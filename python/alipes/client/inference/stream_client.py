@@ -21,8 +21,10 @@ from alipes.client.arguments import (
     version_number,
 )
 from alipes.client.inference.backoff import Backoff
+from alipes.client.inference.calls import Calls
 from alipes.client.inference.control_verbs import ControlVerbs
-from alipes.client.inference.discovery import find_model
+from alipes.client.inference.discovery import Found, find_model
+from alipes.client.inference.endpoints import open_endpoint
 from alipes.client.inference.reader import Reader, Values
 from alipes.client.inference.recovery import RecoveryPolicy
 from alipes.client.inference.request_stream import (
@@ -39,6 +41,7 @@ from alipes.client.plain.options import flag, identifier
 from alipes.client.plain.request import Array, check_tensors
 from alipes.client.plain.retry import Retry
 from alipes.client.plain.sync import Client
+from alipes.client.servers.addresses import Address
 from alipes.client.signature import read_signature
 from alipes.client.tls import Tls
 from alipes.errors import InvalidArgument, NotFound
@@ -52,7 +55,7 @@ _CONNECT_S: Final = 10.0
 
 
 class StreamClient(ControlVerbs, RequestStream):
-    """A client that sends one model of one server many requests at a time, over gRPC, on one stream.
+    """A client that sends one model of one server, or of several, many requests at a time, over gRPC, on one stream.
 
     Answers come in the order of the requests of a sequence, and of all requests that belong to none: `infer` waits for
     its own, `submit` returns a future, and those to `send` go to the callback or to `get` and `for` loops over the
@@ -74,7 +77,7 @@ class StreamClient(ControlVerbs, RequestStream):
 
     def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
-        address: str,
+        address: Address,
         model: str,
         *,
         version: Version = None,
@@ -86,7 +89,7 @@ class StreamClient(ControlVerbs, RequestStream):
         rate: float | None = None,
         timeout_s: float | None = None,
         timeout: float | None = None,
-        connect_timeout_s: float = _CONNECT_S,
+        connect_timeout_s: float | None = None,
         retry: Retry | None = None,
         reconnect_s: float = 30.0,
         checkpoint: bool | int = False,
@@ -100,7 +103,8 @@ class StreamClient(ControlVerbs, RequestStream):
         """Connects, loads the model where it is not loaded, and finds out what it takes.
 
         Args:
-            address: The server's gRPC endpoint: `host:port`, `grpc://`, `grpcs://` or `unix:path`.
+            address: The server's gRPC endpoint: `host:port`, `grpc://`, `grpcs://` or `unix:path`. Several, as `Client`
+                takes them, have a stream each, over which the requests are spread; a sequence stays on its stream.
             model: The model's name.
             version: Its version, a number or the same as text; the latest by default.
             model_version: The same under tritonclient's name.
@@ -113,9 +117,10 @@ class StreamClient(ControlVerbs, RequestStream):
             rate: Requests per second at most; they are spread evenly.
             timeout_s: A request that is not answered so many seconds after it was sent fails; no limit by default.
             timeout: The same under its short name.
-            connect_timeout_s: The longest time for a connection, and for a control call.
+            connect_timeout_s: The longest time for a connection, and for a control call: 10 s by default; for a
+                connection to one of several servers 1 s.
             retry: Policy for requests that belong to no sequence, when the server is too busy or the connection breaks;
-                they fail by default.
+                they fail by default, and with several servers are sent twice more.
             reconnect_s: How long a broken connection is tried again.
             checkpoint: Whether the client keeps the last updates of each sequence and resends them when the server has
                 lost its state. A number is how many updates are kept.
@@ -135,7 +140,8 @@ class StreamClient(ControlVerbs, RequestStream):
         if callback is not None and not callable(callback):
             raise setting_error("callback", "a function", callback)
         check_type("retry", Retry, "a Retry, such as Retry(times=3)", retry)
-        self._limit_s = seconds("connect_timeout_s", connect_timeout_s, setting_error) or _CONNECT_S
+        limit_s = seconds("connect_timeout_s", connect_timeout_s, setting_error)
+        self._limit_s = limit_s or _CONNECT_S
         self._headers, self._tls = headers, tls
         settings = StreamSettings(
             ordered=ordered,
@@ -147,19 +153,21 @@ class StreamClient(ControlVerbs, RequestStream):
             profile=profile,
             names_outputs=True,
         )
-        endpoint = GrpcEndpoint(address, tls, self._limit_s, header_pairs(headers))
-        calls = endpoint.calls()
-        try:
-            number = version_number(version, model_version)
-            found = find_model(calls, address, model_name(model), number, batch_size, tls, missing=NotFound)
-        finally:
-            calls.close()
+        endpoint = open_endpoint(address, tls, limit_s, _CONNECT_S, header_pairs(headers))
+        self._addresses = address
+        number = version_number(version, model_version)
+
+        def look(calls: Calls, where: str) -> Found:
+            return find_model(calls, where, model_name(model), number, batch_size, tls, missing=NotFound)
+
+        found, calls = endpoint.find(look)
+        calls.close()
         reader: RequestReader
         if found.signature.states:
             reader = Reader(model, found.signature, cast=cast, pad=pad)
         else:
             reader = SignatureReader(read_signature(found.metadata, found.config), cast=cast)
-        policy = retry or Retry(times=0)
+        policy = retry or Retry(times=0 if isinstance(endpoint, GrpcEndpoint) else 2)
         recovery = RecoveryPolicy(policy.times, reconnect_s, Backoff(policy.first_s, policy.most_s))
         super().__init__(endpoint, model, found, reader, recovery, callback, settings)
 
@@ -277,4 +285,4 @@ class StreamClient(ControlVerbs, RequestStream):
 
     @cached_property
     def _control(self) -> Client:
-        return Client(self.address, timeout_s=self._limit_s, headers=self._headers, tls=self._tls)
+        return Client(self._addresses, timeout_s=self._limit_s, headers=self._headers, tls=self._tls)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from alipes import _core
 from alipes.client.endpoint import Endpoint
@@ -13,6 +14,8 @@ from alipes.client.wrong_port import instead_of
 from alipes.errors import ConfigError
 
 __all__ = ["GrpcEndpoint"]
+
+T = TypeVar("T")
 
 
 class GrpcEndpoint:
@@ -51,6 +54,15 @@ class GrpcEndpoint:
         from alipes.client.inference.grpc_calls import GrpcCalls
 
         return GrpcCalls(self._current_address(), self._timeout_s, self._tls, self._headers)
+
+    def find(self, work: Callable[[Calls, str], T]) -> tuple[T, Calls]:
+        """Does work at the server; returns what it has answered, and the calls to it, which stay open."""
+        calls = self.calls()
+        try:
+            return work(calls, self.address), calls
+        except BaseException:
+            calls.close()
+            raise
 
     def stream(self) -> Stream:
         """Connects and opens a stream; raises `TransportError`."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from alipes.cloud.interruption import listed_on_interrupt
-
-__all__ = ["Change", "Made", "interruptible", "removal"]
+__all__ = ["Change", "Made", "listed_on_interrupt", "removal"]
 
 
 class Change(StrEnum):
@@ -55,15 +54,21 @@ def removal(made: Sequence[Made], kubectl: Sequence[str]) -> list[str]:
     ]
 
 
-def interruptible(made: Sequence[Made], kubectl: Sequence[str]) -> AbstractContextManager[None]:
-    """Inside, Ctrl-C leaves a list of the objects that are new, and the commands that remove them.
+@contextmanager
+def listed_on_interrupt(made: Sequence[Made], kubectl: Sequence[str]) -> Iterator[None]:
+    """Inside, Ctrl-C leaves a list of what was made so far, and the command that removes it.
 
     Args:
         made: What was made; it may grow meanwhile.
         kubectl: How `kubectl` is called for the cluster.
     """
-
-    def created() -> list[Made]:
-        return [one for one in made if one.change is Change.CREATED]
-
-    return listed_on_interrupt(lambda: [str(one) for one in created()], lambda: removal(created(), kubectl))
+    try:
+        yield
+    except KeyboardInterrupt:
+        created = [one for one in made if one.change is Change.CREATED]
+        if created:
+            names = "".join(f"  {one}\n" for one in created)
+            commands = "".join(f"  {command}\n" for command in removal(created, kubectl))
+            sys.stderr.write(f"\ninterrupted; made so far, and still there:\n{names}remove it with:\n{commands}")
+            sys.stderr.flush()
+        raise
