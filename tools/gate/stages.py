@@ -208,7 +208,11 @@ STAGES: Sequence[Stage] = (
     _extra("plots", "pictures of records, streams and load tests", "--extra plots --extra tables --group browser"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
     _extra("deploy", "what deploys a server, written, checked and sent to Kubernetes", "--extra deploy --group fleet"),
-    _extra("google", "clusters of Google Cloud, by its own client against a simulator", FLEET),
+    _extra(
+        "google",
+        "clusters of Google Cloud, by its own client against a simulator; a talk's cells on one",
+        f"{FLEET} --extra notebook --extra torch --torch --group buckets",
+    ),
     _extra("keras", "exports of Keras models; SavedModels and Keras files served", budget_s=600),
     _extra("openvino", "OpenVINO's models served"),
     _extra(
