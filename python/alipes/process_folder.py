@@ -17,7 +17,7 @@ from typing import Final, Literal, get_args
 
 __all__ = ["ProcessFolder", "sweep"]
 
-Kind = Literal["attached", "export", "load", "quickstart", "repository", "serve", "tune"]
+Kind = Literal["attached", "cloud", "export", "load", "quickstart", "repository", "serve", "tune"]
 _PREFIXES: Final[dict[Kind, str]] = {kind: f"alipes-{kind}-" for kind in get_args(Kind)}
 
 _LOCK: Final = ".lock"
@@ -32,6 +32,7 @@ class ProcessFolder:
 
         Args:
             kind: What it holds: a version on its way into a bucket, files of load requests, a copy of a repository,
+                certificates of clusters,
                 models of a script, or what a server writes that a script, a search or the quickstart runs.
 
         Raises:

@@ -69,7 +69,7 @@ with serve("model-repo", gpus=[0]) as instance:
 
 np.savez("results.npz", hoft=hoft, results=results)
 try:
-    cb.ClusterManager(project="p", zone="z")
+    cb.VMManager("description")
 except NotImplementedError as error:
     print(error)
 """
@@ -101,7 +101,7 @@ def test_a_script_runs_as_it_stands(tmp_path: Path) -> None:
         "network/1/model.onnx",
         "streaming/1/model.empty",
     ]
-    assert "hermes.cloudbreak.clouds.google.ClusterManager is not offered: alipes does not rent machines" in done.stdout
+    assert "hermes.cloudbreak.clouds.google.VMManager is not offered: alipes makes clusters" in done.stdout
 
     with np.load(tmp_path / "results.npz") as saved:
         hoft, results = saved["hoft"], saved["results"]

@@ -34,7 +34,7 @@ ALLOWED = {
     "backends": {"config", "disclosure", "load", "repository", "row_proof", "signature"},
     "worker": {"fitting", "row_proof", "signature"},
     "server": {"config", "disclosure", "load", "repository", "backends"},
-    "compat": {"attached", "client", "config", "loadtest", "repository", "serve", "local_ports", "worker"},
+    "compat": {"attached", "client", "cloud", "config", "loadtest", "repository", "serve", "local_ports", "worker"},
     "quickstart": {"client", "loadtest"},
     "local_ports": set(),
     "handover": {"local_ports"},

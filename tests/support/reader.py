@@ -11,6 +11,7 @@ What each language behind a fence means here; anything else fails, so that no bl
 ``LANGUAGE file``  the content of that file, written before the next block runs (`pbtxt models/a/config.pbtxt`)
 ``text``           a picture or a layout; nothing to type
 ``... needs X``    the same, where the Python package X is installed; elsewhere it is not done
+``... by TEST``    done by that file of `tests`, which has what the block talks to
 =================  ====================================================================================
 
 `make` commands are not run, for the tests run inside of one: their targets must exist.
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -64,6 +66,11 @@ class Reader:
         Raises:
             AssertionError: If it does not work as the page shows.
         """
+        by = re.search(r"(?:^| )by (\S+)$", block.argument)
+        if by:
+            test = by[1]
+            assert (_ROOT / "tests" / test).is_file(), f"there is no tests/{test}"
+            return
         argument, needs, package = block.argument.rpartition("needs ")
         if needs and importlib.util.find_spec(package) is None:
             return

@@ -68,7 +68,7 @@ def _plain(block: str) -> str:
     """A block whose fence Markdown knows: ```` ```pbtxt a/config.pbtxt ```` becomes a block with that title."""
     fence, rest = block.split("\n", 1)
     language, _, argument = fence.removeprefix("```").partition(" ")
-    file = "" if argument == "serve" else re.sub(r" *needs \w+$", "", argument)
+    file = "" if argument == "serve" else re.sub(r" *(needs \w+|by \S+)$", "", argument)
     title = f' title="{file}"' if file else ""
     return f"```{LANGUAGES.get(language, language)}{title}\n{rest}"
 

@@ -15,9 +15,9 @@ from alipes.compat.rows import Absent, Row, homes, without
 
 __all__ = ["MODULES", "MOVED", "ROOTS"]
 
-_CLUSTERS: Final = (
-    "alipes does not rent machines or clusters yet; start servers there with your own tools, on a repository in a "
-    "bucket, and give their addresses to InferenceClient and ServerMonitor"
+_MACHINES: Final = (
+    "alipes makes clusters of Google Cloud and no single machines: add a node pool to a cluster, or make machines with "
+    "`gcloud compute instances create` and give their addresses to InferenceClient and ServerMonitor"
 )
 _INSIDE: Final = "it was a part of how servers were started there; `serve` starts one and gives what waits for it"
 _PROCESS: Final = "the client that was a process went in 2022; hermes.aeriel.client.InferenceClient took its place"
@@ -93,19 +93,13 @@ _REPOSITORY: Final[dict[str, Row]] = {
     },
 }
 
-_GOOGLE: Final = Absent(
-    (
-        "Cluster",
-        "ClusterManager",
-        "NodePool",
-        "VMClient",
-        "VMInstance",
-        "VMManager",
-        "create_gpu_node_pool_config",
-        "make_simple_debian_instance_description",
-    ),
-    _CLUSTERS,
-)
+_NODES: Final = homes("cloud.google", "NodePool", "create_gpu_node_pool_config")
+
+_GOOGLE: Final = {
+    **homes("compat.cloudbreak", "Cluster", "ClusterManager"),
+    **_NODES,
+    **without(_MACHINES, "VMClient", "VMInstance", "VMManager", "make_simple_debian_instance_description"),
+}
 
 _SERVE: Final = homes("compat.serve", "serve")
 _MONITOR: Final = homes("monitor", "ServerMonitor", "Pipeline", "PipelineProcess", "ExceptionWrapper")
@@ -140,8 +134,14 @@ _HERMES: Final[dict[str, Row]] = {
     "hermes.cloudbreak": {},
     "hermes.cloudbreak.clouds": {},
     "hermes.cloudbreak.clouds.google": _GOOGLE,
-    "hermes.cloudbreak.clouds.base": Absent((), _CLUSTERS),
-    "hermes.cloudbreak.kubernetes": Absent((), _CLUSTERS),
+    "hermes.cloudbreak.clouds.base": {
+        **homes("compat.cloudbreak", "Cluster", "ClusterManager"),
+        **homes("cloud.google", "NodePool"),
+    },
+    "hermes.cloudbreak.kubernetes": {
+        **homes("cloud.kubernetes.handles", "DaemonSet", "Deployment", "Service"),
+        **homes("cloud.google.kubernetes_client", K8sApiClient="KubernetesClient"),
+    },
     "hermes.typeo": homes("compat.typeo", "typeo", "spoof"),
     "hermes.gwftools": Absent((), _FRAMES),
 }
@@ -150,7 +150,7 @@ _GRAVSWELL: Final[dict[str, Row]] = {
     "gravswell": {},
     **{name.replace("hermes", "gravswell", 1): row for name, row in _HERMES.items() if ".quiver" in name},
     "gravswell.cloudbreak": {},
-    "gravswell.cloudbreak.google": _GOOGLE,
+    "gravswell.cloudbreak.google": {**homes("cloud.google", "Cluster", "ClusterManager"), **_NODES},
 }
 
 MODULES: Final[Mapping[str, Row]] = MappingProxyType(_HERMES | _GRAVSWELL)

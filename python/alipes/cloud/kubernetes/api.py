@@ -7,8 +7,9 @@ client sends any document, with the same certificates, tokens and renewals of to
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.cloud.kubernetes.refusals import NoAnswer, Refused
@@ -37,6 +38,8 @@ class Api:
         # Its own discovery asks for every group that there is, and leaves the answers in a file that others may write.
         self._dynamic = DynamicClient(client, discoverer=lambda client, cache_file: None)
         self.url: str = client.configuration.host
+        self.renew: Callable[[], None] | None = None
+        """Gets a new token, where the API server no longer accepts the last one."""
 
     def get(self, path: str, **query: object) -> Document:
         """An object or a list of them."""
@@ -100,18 +103,24 @@ class Api:
         kind: str | None,
         timeout_s: float | None,
     ) -> Any:
-        parameters = [(name, str(value)) for name, value in query.items() if value is not None]
-        return self._dynamic.request(
-            method,
-            path,
-            body=body,
-            content_type=kind,
-            query_params=parameters,
-            header_params={"Accept": "application/json"},
-            serialize=False,
+        from kubernetes.client.exceptions import ApiException
+
+        options = {
+            "body": body,
+            "content_type": kind,
+            "query_params": [(name, str(value)) for name, value in query.items() if value is not None],
+            "header_params": {"Accept": "application/json"},
+            "serialize": False,
             # Reading may pause for as long: a watch says nothing while nothing happens.
-            _request_timeout=None if timeout_s is None else (_REQUEST_TIMEOUT_S, timeout_s),
-        )
+            "_request_timeout": None if timeout_s is None else (_REQUEST_TIMEOUT_S, timeout_s),
+        }
+        try:
+            return self._dynamic.request(method, path, **options)
+        except ApiException as error:
+            if error.status != HTTPStatus.UNAUTHORIZED or self.renew is None:
+                raise
+        self.renew()
+        return self._dynamic.request(method, path, **options)
 
 
 @contextmanager

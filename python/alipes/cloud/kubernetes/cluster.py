@@ -13,11 +13,11 @@ from alipes.cloud.kubernetes import rollout, source
 from alipes.cloud.kubernetes.api import Api, Document
 from alipes.cloud.kubernetes.connection import connect
 from alipes.cloud.kubernetes.logs import LogLine, followed, lines_of
-from alipes.cloud.kubernetes.made import Made, listed_on_interrupt, removal
+from alipes.cloud.kubernetes.made import Made, interruptible, removal
 from alipes.cloud.kubernetes.pods import pods_of
 from alipes.cloud.kubernetes.readiness import address_of
 from alipes.cloud.kubernetes.refusals import Refused
-from alipes.cloud.kubernetes.resources import DAEMON_SETS, DEPLOYMENTS, SERVICES, item_path
+from alipes.cloud.kubernetes.resources import DAEMON_SETS, DEPLOYMENTS, SERVICES, Kind, item_path
 from alipes.cloud.kubernetes.sending import Sender
 from alipes.cloud.kubernetes.status import Status, look_at, status_of
 from alipes.cloud.kubernetes.template import documents_of
@@ -289,6 +289,18 @@ class Cluster:
             yield Wait(deployment.what).until(lambda: Look(status_of(self._api, deployment.read())), _nothing)
             deployment.changed(_FOLLOW_S)
 
+    def read(self, made: Made) -> Document:
+        """An object as it is.
+
+        Raises:
+            CloudError: If it is not there.
+        """
+        return self._api.get(made.path)
+
+    def names(self, kind: Kind, namespace: str) -> list[str]:
+        """The names of all objects of a kind in a namespace."""
+        return [str(one["metadata"]["name"]) for one in self._api.get(kind.collection(namespace))["items"]]
+
     def logs(
         self, name: str, namespace: str | None = None, *, follow: bool = False, tail: int | None = None
     ) -> Iterator[LogLine]:
@@ -327,7 +339,7 @@ class Cluster:
         return Watched(self._api, DEPLOYMENTS, place, name, f"deployment {place}/{name}")
 
     def _listed(self) -> AbstractContextManager[None]:
-        return listed_on_interrupt(self.made, self._kubectl)
+        return interruptible(self.made, self._kubectl)
 
 
 def _nothing(for_s: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Change", "Made", "listed_on_interrupt", "removal"]
+from alipes.cloud.interruption import listed_on_interrupt
+
+__all__ = ["Change", "Made", "interruptible", "removal"]
 
 
 class Change(StrEnum):
@@ -54,21 +55,15 @@ def removal(made: Sequence[Made], kubectl: Sequence[str]) -> list[str]:
     ]
 
 
-@contextmanager
-def listed_on_interrupt(made: Sequence[Made], kubectl: Sequence[str]) -> Iterator[None]:
-    """Inside, Ctrl-C leaves a list of what was made so far, and the command that removes it.
+def interruptible(made: Sequence[Made], kubectl: Sequence[str]) -> AbstractContextManager[None]:
+    """Inside, Ctrl-C leaves a list of the objects that are new, and the commands that remove them.
 
     Args:
         made: What was made; it may grow meanwhile.
         kubectl: How `kubectl` is called for the cluster.
     """
-    try:
-        yield
-    except KeyboardInterrupt:
-        created = [one for one in made if one.change is Change.CREATED]
-        if created:
-            names = "".join(f"  {one}\n" for one in created)
-            commands = "".join(f"  {command}\n" for command in removal(created, kubectl))
-            sys.stderr.write(f"\ninterrupted; made so far, and still there:\n{names}remove it with:\n{commands}")
-            sys.stderr.flush()
-        raise
+
+    def created() -> list[Made]:
+        return [one for one in made if one.change is Change.CREATED]
+
+    return listed_on_interrupt(lambda: [str(one) for one in created()], lambda: removal(created(), kubectl))
