@@ -68,7 +68,7 @@ def test_nobody_there_is_one_line(scheme: str) -> None:
 
 def test_a_path_at_nobody_s_has_failures_alone(tmp_path: Path) -> None:
     (tmp_path / "body").write_text("1")
-    words = ["loadtest", "--path=/", f"--body={tmp_path}/body", "--window=0.1", "--windows=2", "--warm-up=0"]
+    words = ["loadtest", "--path=/", f"--body={tmp_path}/body", "--count=5", "--warm-up=0"]
     done = alipes_process(*words, f"--url=http://{unused_address()}")
     assert done.code == 1
     check_readable(done)
@@ -87,7 +87,8 @@ def test_a_server_that_dies_leaves_what_was_measured(post: Callable[..., list[st
     ("body", "text"), [("error", "it is scripted"), ("garbage", "failed: "), ("close", "failed: ")]
 )
 def test_bad_answers_are_counted_by_what_they_are(post: Callable[..., list[str]], body: str, text: str) -> None:
-    alone = alipes_process(*post(body), "--window=0.2", "--windows=2")
+    # By the number of requests: on a busy machine nothing may come back within a short window.
+    alone = alipes_process(*post(body), "--count=5")
     assert alone.code == 1
     check_readable(alone)
     assert text in alone.out
@@ -149,7 +150,8 @@ def test_who_interrupts_gets_what_was_measured(
     assert (tester.returncode, err) == (130, "interrupted\n")
     assert ("2 in flight" if "--callers=2" in load else "200/s random") in out
     assert len(file.read_text().splitlines()) == 2
-    assert not any(child.is_running() for child in children)
+    # Whoever adopts them takes note of their end a moment later.
+    until(lambda: not any(child.is_running() for child in children), "a process of the load test is left")
 
 
 def test_who_interrupts_a_comparison_gets_its_rounds(post: Callable[..., list[str]], scripted: ScriptedLatency) -> None:

@@ -78,7 +78,7 @@ def _of_several(kind: type[Any]) -> type[Any]:
 
 
 def _is_live(member: PlainClient, timeout_s: float) -> bool:
-    return perform(member._live_steps(timeout_s), member._link)
+    return perform(member._live_steps(timeout_s), lambda: member._link)
 
 
 class _SpreadLink:

@@ -216,7 +216,7 @@ class Together:
         from concurrent.futures import ThreadPoolExecutor  # clients of one server never need it
 
         with ThreadPoolExecutor(len(self.verbs), "alipes-client") as pool:
-            futures = [pool.submit(perform, steps, link) for steps in self.verbs]
+            futures = [pool.submit(perform, steps, lambda: link) for steps in self.verbs]
             return [future.exception() or future.result() for future in futures]
 
 
@@ -227,13 +227,13 @@ Steps: TypeAlias = Generator[Step, Any, T]
 """A verb in progress; its return value is the verb's result."""
 
 
-def perform(steps: Steps[T], link: ClientLink) -> T:
-    """Performs the steps of a verb on the calling thread."""
+def perform(steps: Steps[T], link: Callable[[], ClientLink]) -> T:
+    """Performs the steps of a verb on the calling thread, each at the link of its time: a step may bring another."""
     try:
         step = next(steps)
         while True:
             try:
-                result = step.run(link)
+                result = step.run(link())
             except BaseException as error:
                 step = steps.throw(error)
             else:

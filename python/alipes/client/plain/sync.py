@@ -334,4 +334,4 @@ class Client(PlainClient):
 
     def _drive(self, steps: Steps[T]) -> T:
         """Performs the steps of a verb on the calling thread."""
-        return perform(steps, self._link)
+        return perform(steps, lambda: self._link)
