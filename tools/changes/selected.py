@@ -17,6 +17,7 @@ ALWAYS = ("tests/meta",)
 UNITS: Mapping[str, Sequence[str]] = {
     "worker": ("tests/unit/worker", "tests/property/test_joint_rows.py"),
     "cli": ("tests/unit/cli",),
+    "cloud": ("tests/unit/cloud", "tests/property/test_random_wildcards.py"),
     "compat": ("tests/unit/compat", "tests/unit/perf_analyzer"),
     "config": ("tests/unit/config", "tests/property/test_config_round_trip.py", "tests/property/test_fuzzed_*.py"),
     "client": ("tests/unit/client", "tests/property/test_client_memory.py"),
@@ -51,7 +52,7 @@ END_TO_END: Mapping[str, Sequence[str]] = {
     ),
     "cli": ("tests/e2e/cli", "tests/e2e/test_quickstart.py", "tests/e2e/test_start.py"),
     "client": ("tests/e2e/clients/test_*client*.py", "tests/e2e/inference", "tests/e2e/clients/test_[adgisw]*.py"),
-    "cloud": ("tests/e2e/cloud",),
+    "cloud": ("tests/e2e/cloud", "tests/e2e/notebooks/test_lecture_cloud.py"),
     "deploy": ("tests/e2e/deploy",),
     "compat": (
         "tests/e2e/perf_analyzer",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from alipes import CloudError, CloudTimeout
 from alipes.cloud.kubernetes import Cluster
-from support.kube import ControlPlane, Node
+from support.kube import VISITOR, ControlPlane, Node
 
 pytestmark = pytest.mark.extra("deploy")
 
@@ -274,3 +279,46 @@ def test_ctrl_c_leaves_a_list_of_what_was_made(
     errors = capsys.readouterr().err
     assert f"interrupted; made so far, and still there:\n  Deployment {cluster.namespace}/server\n" in errors
     assert re.search(rf"kubectl --kubeconfig=\S+ delete --namespace={cluster.namespace} deployment/server", errors)
+
+
+def test_who_may_not_see_pods_can_wait_for_a_deployment(
+    cluster: Cluster, kubernetes: ControlPlane, namespace: str
+) -> None:
+    rights = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    rules = [{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "watch", "list"]}]
+    kubernetes.request("POST", f"{rights}/roles", {"metadata": {"name": "reader"}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": VISITOR}]
+    binding = {"metadata": {"name": "reader"}, "roleRef": role, "subjects": subjects}
+    kubernetes.request("POST", f"{rights}/rolebindings", binding)
+    visitor = Cluster(kubernetes.kubeconfig(VISITOR, namespace))
+    cluster.apply(server(gpus=9))
+    with pytest.raises(CloudTimeout, match=r'why is not known: .*User "visitor" cannot list resource'):
+        visitor.wait_for_deployment("server", timeout_s=0.1)
+    cluster.scale("server", 0)
+    assert visitor.wait_for_deployment("server").wanted == 0
+
+
+def test_sigint_ends_a_script_with_the_list(kubernetes: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    (tmp_path / "objects.json").write_text(json.dumps(server(gpus=9)[0]))
+    script = """
+import sys
+from alipes.cloud.kubernetes import Cluster
+cluster = Cluster(sys.argv[1])
+cluster.deploy("objects.json")
+print("made", flush=True)
+cluster.wait_for_deployment("server", settle_s=1e9)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(kubernetes.kubeconfig(namespace=namespace))],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "made\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert f"still there:\n  Deployment {namespace}/server\nremove it with:\n  kubectl --kubeconfig=" in errors

@@ -22,6 +22,9 @@ _AGAIN_S: Final = 10.0
 
 _PAUSE_S: Final = 0.5
 
+_OF_THE_SERVER: Final = frozenset({"resourceVersion", "managedFields", "generation"})
+_OF_CONTROLLERS: Final = "deployment.kubernetes.io/"
+
 
 class Sender:
     """Sends objects, and remembers what it made."""
@@ -93,7 +96,7 @@ class Sender:
 
     def _applied(self, kind: Kind, document: Document, query: Mapping[str, object]) -> Change:
         path = item_path(kind, _namespace(document), document["metadata"]["name"])
-        before = self._version(path)
+        before = self._present(path)
         try:
             after = self._api.apply(path, document, **query)
         except Refused as error:
@@ -103,16 +106,24 @@ class Sender:
             after = self._api.apply(path, document, force=True, **query)
         if before is None:
             return Change.CREATED
-        return Change.UNCHANGED if after["metadata"].get("resourceVersion") == before else Change.CHANGED
+        return Change.UNCHANGED if _wanted(after) == _wanted(before) else Change.CHANGED
 
-    def _version(self, path: str) -> str | None:
-        """The version of an object; None where there is none."""
+    def _present(self, path: str) -> Document | None:
+        """An object as it is; None where there is none."""
         try:
-            return str(self._api.get(path)["metadata"]["resourceVersion"])
+            return self._api.get(path)
         except Refused as error:
             if error.status == 404:
                 return None
             raise
+
+
+def _wanted(one: Document) -> Document:
+    """An object without what controllers write into it, which they may do at any moment."""
+    metadata = {key: value for key, value in one["metadata"].items() if key not in _OF_THE_SERVER}
+    annotations = metadata.pop("annotations", {}).items()
+    notes = {key: value for key, value in annotations if not key.startswith(_OF_CONTROLLERS)}
+    return {**{key: value for key, value in one.items() if key != "status"}, "metadata": metadata | {"notes": notes}}
 
 
 def _namespace(document: Mapping[str, Any]) -> str:

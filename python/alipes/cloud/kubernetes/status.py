@@ -11,6 +11,7 @@ from alipes.cloud.kubernetes.api import Api, Document
 from alipes.cloud.kubernetes.findings import Finding, in_deployment
 from alipes.cloud.kubernetes.pods import findings_in, is_ready, pods_of, revision_of
 from alipes.cloud.kubernetes.readiness import deployment_ready, progress_of, replicas_of
+from alipes.cloud.kubernetes.refusals import Refused
 from alipes.cloud.kubernetes.waiting import Look
 
 __all__ = ["PodState", "Status", "look_at", "status_of"]
@@ -70,14 +71,25 @@ def look_at(api: Api, deployment: Document) -> Look[Document]:
     """What a wait for a deployment sees."""
     if deployment_ready(deployment):
         return Look(deployment)
-    findings = [*in_deployment(deployment), *findings_in(api, pods_of(api, deployment, newest=True))]
-    return Look(None, progress_of(deployment), tuple(findings))
+    _, findings = _pods(api, deployment, newest=True)
+    return Look(None, progress_of(deployment), (*in_deployment(deployment), *findings))
+
+
+def _pods(api: Api, deployment: Document, *, newest: bool) -> tuple[list[Document], list[Finding]]:
+    """The pods, and why they are not ready; who may not look at pods can look at deployments all the same."""
+    try:
+        pods = pods_of(api, deployment, newest=newest)
+        return pods, list(findings_in(api, pods))
+    except Refused as error:
+        if error.status != 403:
+            raise
+        return [], [Finding(error.reason, f"why is not known: {error}", may_pass=True)]
 
 
 def status_of(api: Api, deployment: Document) -> Status:
     """A deployment with its pods."""
-    pods = pods_of(api, deployment)
-    findings: list[Finding] = [*in_deployment(deployment), *findings_in(api, pods)]
+    pods, of_pods = _pods(api, deployment, newest=False)
+    findings = [*in_deployment(deployment), *of_pods]
     now = datetime.now(UTC)
     metadata = deployment["metadata"]
     return Status(

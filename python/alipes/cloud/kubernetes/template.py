@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.errors import ConfigError
@@ -40,6 +41,8 @@ def documents_of(text: str, values: Mapping[str, object], source: str = "templat
     import yaml
 
     names = list(dict.fromkeys(_WILDCARD.findall(text)))
+    # numpy's numbers are not Python's.
+    values = {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
     _check(names, values)
     plain = _WILDCARD.sub(lambda found: _WORD.format(names.index(found[1])), text)
     replacement = _Replacement([values[name] for name in names])
@@ -56,6 +59,9 @@ def _check(names: Iterable[str], values: Mapping[str, object]) -> None:
     for name in names:
         if name not in values:
             raise ConfigError(f"No value provided for wildcard {name}", key=name)
+        if not _is_json(values[name]) and not isinstance(values[name], list | dict):
+            kind = type(values[name]).__name__
+            raise ConfigError(f"the value of wildcard {name} is {kind}, which no file can have", key=name)
     if unused := [name for name in values if name not in names]:
         raise ConfigError(f"Provided unused wildcard values: {', '.join(unused)}", key=unused[0])
 
@@ -92,14 +98,27 @@ class _Replacement:
         return _text(self.value(node))
 
     def _scalar(self, node: yaml.Node) -> Any:
+        import yaml
+
         alone = _WORDS.fullmatch(node.value)
         if alone and node.style is None:
             return self._values[int(alone[1])]
         if _WORDS.search(node.value):
             return _WORDS.sub(lambda found: _text(self._values[int(found[1])]), node.value)
-        read: Callable[..., Any] = self._loader.construct_object
-        # Kubernetes reads YAML as JSON, which has no dates: what looks like one is text.
-        return node.value if node.tag == "tag:yaml.org,2002:timestamp" else read(node)
+        if node.tag == "tag:yaml.org,2002:timestamp":  # Kubernetes reads YAML as JSON, which has no dates: it is text
+            return node.value
+        try:
+            found: object = self._loader.construct_object(node)
+        except (ValueError, IndexError, KeyError) as error:  # of a tag, such as !!int, that does not fit
+            raise yaml.constructor.ConstructorError(None, None, f"no {node.tag}", node.start_mark) from error
+        if not _is_json(found):
+            raise yaml.constructor.ConstructorError(None, None, "a value that JSON has not", node.start_mark)
+        return found
+
+
+def _is_json(value: object) -> bool:
+    """Whether JSON has a scalar."""
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _text(value: object) -> str:

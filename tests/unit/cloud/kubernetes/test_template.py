@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from alipes.cloud.kubernetes.template import documents_of
 from alipes.errors import ConfigError
@@ -96,8 +97,20 @@ def test_a_date_is_text_as_in_json() -> None:
         ("kind: Pod", "a document has no apiVersion"),
         ("apiVersion: v1\nkind: Pod", "a document has no metadata.name"),
         ("apiVersion: v1\nkind: !!python/name:os.system x", "not YAML"),
+        ("a: !!int ''", "no tag:yaml.org,2002:int, line 1"),
+        ("a: !!binary aGk=", "a value that JSON has not, line 1"),
+        ("a: .nan", "a value that JSON has not"),
     ],
 )
 def test_what_is_no_object_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         documents_of(text, {}, "server.yaml")
+
+
+def test_a_number_of_numpy_is_a_number() -> None:
+    assert type(value("field: {{ .Values.v }}", v=np.int64(4))) is int
+
+
+def test_a_value_that_no_file_can_have_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"^the value of wildcard v is bytes, which no file can have$"):
+        value("field: {{ .Values.v }}", v=b"")
