@@ -6,6 +6,7 @@ from typing import Final
 
 import typer
 
+from alipes.cli.deploy.cluster import APPLY_HELP, REMOVE_HELP, apply, logs, remove, rollback, scale, status
 from alipes.cli.deploy.envoy import HELP as ENVOY_HELP
 from alipes.cli.deploy.envoy import envoy
 from alipes.cli.deploy.image import HELP as IMAGE_HELP
@@ -24,3 +25,9 @@ deploy_app.command(help=HELM_HELP, short_help="Write a Helm chart.")(helm)
 deploy_app.command(help=COMPOSE_HELP, short_help="Write a file for Docker Compose.")(compose)
 deploy_app.command(help=SYSTEMD_HELP, short_help="Write a unit of systemd.")(systemd)
 deploy_app.command("envoy", help=ENVOY_HELP, short_help="Write what gives several servers one address.")(envoy)
+deploy_app.command(help=APPLY_HELP, short_help="Send objects to a cluster.")(apply)
+deploy_app.command(short_help="Show a deployment of a cluster, as it changes.")(status)
+deploy_app.command(short_help="Print what its servers write.")(logs)
+deploy_app.command(short_help="Have more servers, or fewer.")(scale)
+deploy_app.command(short_help="Run a former revision again.")(rollback)
+deploy_app.command(help=REMOVE_HELP, short_help="Remove everything that belongs to it.")(remove)

@@ -9,7 +9,7 @@
     cluster.wait_for_deployment("server")
     print(cluster.wait_for_service("server"))
     cluster.scale("server", 4)
-    cluster.remove("server")
+    cluster.remove_deployment("server")
 
 Needs the extra `deploy`. Names are imported on first use.
 """

@@ -23,6 +23,7 @@ from alipes.cloud.kubernetes.status import Status, look_at, status_of
 from alipes.cloud.kubernetes.template import documents_of
 from alipes.cloud.kubernetes.waiting import SETTLE_S, Look, Wait
 from alipes.cloud.kubernetes.watched import Watched, look_at_daemon_set, look_at_service, look_for_none
+from alipes.errors import CloudError
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -296,6 +297,27 @@ class Cluster:
             CloudError: If it is not there.
         """
         return self._api.get(made.path)
+
+    def labelled(self, objects: Iterable[Mapping[str, Any]], label: str, value: str) -> list[Made]:
+        """Which objects are there and carry a label; kinds that the cluster does not have are passed over.
+
+        Args:
+            objects: Documents, of which kind, name and namespace count.
+            label: The label's name.
+            value: The value that it has to have.
+        """
+        found = []
+        for document in objects:
+            try:
+                one = self._sender.located(dict(document), self.namespace)
+                labels = self.read(one)["metadata"].get("labels", {})
+            except CloudError as error:
+                if error.reason != "NotFound":
+                    raise
+                continue
+            if labels.get(label) == value:
+                found.append(one)
+        return found
 
     def names(self, kind: Kind, namespace: str) -> list[str]:
         """The names of all objects of a kind in a namespace."""

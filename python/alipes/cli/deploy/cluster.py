@@ -1,0 +1,231 @@
+"""`alipes deploy apply` and what follows it: status, logs, scale, rollback and remove, in a cluster of Kubernetes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+import typer
+
+from alipes.cli.columns import print_columns
+from alipes.cli.deploy.status_view import follow, show
+from alipes.cli.failures import CommandFailed, perform
+from alipes.errors import ConfigError
+
+if TYPE_CHECKING:
+    from alipes.cloud.kubernetes import Cluster
+    from alipes.cloud.kubernetes.made import Made
+
+__all__ = ["APPLY_HELP", "REMOVE_HELP", "apply", "logs", "remove", "rollback", "scale", "status"]
+
+APPLY_HELP: Final = """Send objects to a cluster, and wait until their servers serve.
+
+\b
+  alipes deploy kubernetes --image registry.example.org/models:1 | alipes deploy apply -
+  alipes deploy apply models.yaml --dry-run
+
+Everything is checked before anything is sent. Objects are made, or changed to what the file says (server-side apply).
+With --dry-run the API server says what it would do, and nothing is made.
+"""
+REMOVE_HELP: Final = """Remove a deployment with everything that belongs to it, or the objects of a file.
+
+\b
+  alipes deploy remove models
+  alipes deploy remove models.yaml
+"""
+
+_STDIN: Final = "-"
+
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The name of the deployment.")]
+Namespace: TypeAlias = Annotated[
+    str | None, typer.Option("--namespace", "-n", metavar="NAME", show_default=False, help="The context's, if absent.")
+]
+Context: TypeAlias = Annotated[
+    str | None, typer.Option("--context", metavar="NAME", show_default=False, help="Of the kubeconfig.")
+]
+Kubeconfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--kubeconfig", metavar="FILE", show_default=False, help="KUBECONFIG or ~/.kube/config, if absent."),
+]
+Timeout: TypeAlias = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", show_default=False, help="The longest wait for each deployment."),
+]
+Wait: TypeAlias = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until all servers serve.")]
+
+
+def apply(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of objects; - is standard input.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Make nothing.")] = False,
+    wait: Wait = True,
+    timeout: Timeout = None,
+    namespace: Namespace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+) -> int:
+    """Send objects; `APPLY_HELP` says how."""
+
+    def action() -> int:
+        objects = [each for file in files for each in _checked(file)]
+        cluster = _cluster(kubeconfig, context, namespace)
+        made = cluster.apply(objects, dry_run=dry_run)
+        _print_made(made, "would be " if dry_run else "")
+        if wait and not dry_run:
+            for one in made:
+                if one.kind == "Deployment":
+                    show(cluster.wait_for_deployment(one.name, one.namespace, timeout_s=timeout))
+        return 0
+
+    return perform(action)
+
+
+def status(
+    name: Name,
+    following: Annotated[bool, typer.Option("--follow", "-f", help="Until all servers serve.")] = False,
+    namespace: Namespace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+) -> int:
+    """Show a deployment with its pods, and why those do not serve that do not.
+
+    The exit code is 0 if all servers serve, and 3 otherwise.
+    """
+
+    def action() -> int:
+        cluster = _cluster(kubeconfig, context, namespace)
+        found = follow(cluster.follow(name)) if following else cluster.status(name)
+        show(found)
+        return 0 if found.is_complete else 3
+
+    return perform(action)
+
+
+def logs(  # one parameter is one option
+    name: Name,
+    following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they write.")] = False,
+    tail: Annotated[
+        int | None, typer.Option("--tail", metavar="LINES", min=0, show_default=False, help="The last lines of each.")
+    ] = None,
+    namespace: Namespace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+) -> int:
+    """Print what the servers write, each line behind the name of its pod."""
+
+    def action() -> int:
+        for line in _cluster(kubeconfig, context, namespace).logs(name, follow=following, tail=tail):
+            print(f"{line.pod}: {line.text}", flush=following)
+        return 0
+
+    return perform(action)
+
+
+def scale(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    name: Name,
+    replicas: Annotated[int, typer.Argument(metavar="N", min=0, help="How many servers.")],
+    wait: Wait = True,
+    timeout: Timeout = None,
+    namespace: Namespace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+) -> int:
+    """Have so many servers."""
+
+    def action() -> int:
+        cluster = _cluster(kubeconfig, context, namespace)
+        cluster.scale(name, replicas)
+        show(cluster.wait_for_deployment(name, timeout_s=timeout) if wait else cluster.status(name))
+        return 0
+
+    return perform(action)
+
+
+def rollback(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    name: Name,
+    revision: Annotated[
+        int | None, typer.Option("--to", metavar="REVISION", min=1, show_default=False, help="The last one, if absent.")
+    ] = None,
+    wait: Wait = True,
+    timeout: Timeout = None,
+    namespace: Namespace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+) -> int:
+    """Run the servers of a former revision again."""
+
+    def action() -> int:
+        cluster = _cluster(kubeconfig, context, namespace)
+        print(f"as in revision {cluster.rollback(name, revision)}")
+        show(cluster.wait_for_deployment(name, timeout_s=timeout) if wait else cluster.status(name))
+        return 0
+
+    return perform(action)
+
+
+def remove(
+    what: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A deployment, or a file of objects; - is a file.")],
+    timeout: Timeout = None,
+    namespace: Namespace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+) -> int:
+    """Remove; `REMOVE_HELP` says what."""
+
+    def action() -> int:
+        cluster = _cluster(kubeconfig, context, namespace)
+        is_file = what == _STDIN or Path(what).is_file()
+        objects = _documents(what) if is_file else _own(cluster, what)
+        gone = cluster.remove(objects, timeout_s=timeout)
+        if not gone:
+            raise CommandFailed(f"nothing of '{what}' is in the namespace '{cluster.namespace}'")
+        print_columns(("kind", "name", ""), [(one.kind, one.name, "removed") for one in gone])
+        return 0
+
+    return perform(action)
+
+
+def _own(cluster: Cluster, name: str) -> list[Made]:
+    """What belongs to a deployment: objects of our kinds and names that carry its label."""
+    from alipes.deploy.belongings import INSTANCE, belongings
+
+    return cluster.labelled(belongings(name), INSTANCE, name)
+
+
+def _cluster(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Cluster:
+    from alipes.cloud.kubernetes import Cluster
+
+    return Cluster(kubeconfig, context=context, namespace=namespace)
+
+
+def _documents(file: str) -> list[Mapping[str, Any]]:
+    from alipes.deploy.yaml_text import documents_of
+
+    if file == _STDIN:
+        return documents_of(sys.stdin.read(), "standard input")
+    try:
+        return documents_of(Path(file).read_text(encoding="utf-8"), file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandFailed(f"{file} cannot be read", str(error)) from error
+
+
+def _checked(file: str) -> Sequence[Mapping[str, Any]]:
+    """The objects of a file, none of which Kubernetes would refuse for its form."""
+    from alipes.deploy.checks import check_objects
+
+    objects = _documents(file)
+    if not objects:
+        raise CommandFailed(f"{'standard input' if file == _STDIN else file} holds no objects")
+    try:
+        unknown = check_objects(objects, file)
+    except ConfigError as error:
+        print(error.explain(), file=sys.stderr)  # each fault has a line of its own
+        raise CommandFailed("nothing was sent: mend what is named above") from error
+    for kind in unknown:
+        print(f"not checked here: {kind} is no kind of Kubernetes itself", file=sys.stderr)
+    return objects
+
+
+def _print_made(made: Sequence[Made], word: str) -> None:
+    print_columns(("kind", "name", ""), [(one.kind, one.name, f"{word}{one.change}") for one in made])
