@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import alipes
 import pytest
@@ -22,6 +24,8 @@ from support import command
 from support.command import alipes_process, check_readable
 from support.images import Layout
 from support.models import add_model, times
+from support.registry import is_installed, registry
+from support.waiting import TIMEOUT_S
 
 # The image is made once.
 pytestmark = [
@@ -29,6 +33,10 @@ pytestmark = [
     pytest.mark.slow("an image is made of all that is installed"),
     pytest.mark.timeout(900),
 ]
+
+# alice, whose password is `secret`.
+USERS = "alice:$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n"
+LOGIN = base64.b64encode(b"alice:secret").decode()
 
 OCI = "application/vnd.oci.image"
 LOADED = """
@@ -208,6 +216,37 @@ def test_the_bill_of_materials_names_what_is_in_it(root: Path) -> None:
     (libc,) = root.glob("**/libc.so.6")
     assert found["libc.so.6"]["hashes"] == [{"alg": "SHA-256", "content": sha256(libc.read_bytes()).hexdigest()}]
     assert len({one["bom-ref"] for one in bill["components"]}) == len(bill["components"])
+
+
+@pytest.mark.skipif(not is_installed(), reason="docker-registry is not installed")
+def test_a_real_registry_has_what_was_pushed_by_who_is_logged_in(made: Made, tmp_path: Path) -> None:
+    (tmp_path / "users").write_text(USERS)
+    (tmp_path / "data").mkdir()
+    with registry(tmp_path, f"auth: {{htpasswd: {{realm: here, path: {tmp_path}/users}}}}") as address:
+        words = (str(made.models), "--push", f"{address}/team/models:1", "--json", "--label", "team=waves")
+        refused = made.again(*words, DOCKER_CONFIG=str(tmp_path), HOME=str(tmp_path))
+        assert "log in with" in refused.message
+        (tmp_path / "config.json").write_text(json.dumps({"auths": {address: {"auth": LOGIN}}}))
+        done = made.again(*words, DOCKER_CONFIG=str(tmp_path))
+        assert (done.code, done.err) == (0, "")
+        digest = made.printed["digest"]
+        assert json.loads(done.out)["digest"] == digest
+        assert fetched(address, "manifests/1") == made.layout.blob(digest).read_bytes()
+        for one in made.layout.manifest["layers"]:
+            assert fetched(address, f"blobs/{one['digest']}", "HEAD") == b""
+        # This registry is older than the list of what is attached: it is a tag there.
+        (listed,) = json.loads(fetched(address, f"manifests/{digest.replace(':', '-')}"))["manifests"]
+        assert listed["artifactType"] == "application/vnd.cyclonedx+json"
+        (bill,) = json.loads(fetched(address, f"manifests/{listed['digest']}"))["layers"]
+        assert json.loads(fetched(address, f"blobs/{bill['digest']}"))["bomFormat"] == "CycloneDX"
+
+
+def fetched(address: str, path: str, method: str = "GET") -> bytes:
+    """What the registry has for alice."""
+    url = f"http://{address}/v2/team/models/{path}"
+    headers = {"Authorization": f"Basic {LOGIN}", "Accept": f"{OCI}.manifest.v1+json, {OCI}.index.v1+json"}
+    with urlopen(Request(url, headers=headers, method=method), timeout=TIMEOUT_S) as opened:
+        return bytes(opened.read())
 
 
 @pytest.mark.proof

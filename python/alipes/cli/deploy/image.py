@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from alipes.cli.failures import CommandFailed, UsageFailed, perform
+
+if TYPE_CHECKING:
+    from alipes.deploy.image.push import Push
 
 __all__ = ["HELP", "image"]
 
@@ -18,6 +21,7 @@ HELP: Final = """Write the server as a container image, without a container engi
   alipes deploy image                            an OCI layout, in the folder image
   alipes deploy image models                     with the models of a folder
   alipes deploy image -o image.tar               an archive, for `podman load`
+  alipes deploy image --push HOST/NAME:TAG       into a registry
   alipes deploy image --dockerfile > Dockerfile  for those who build as usual
 
 What goes in is what is installed here: alipes, its Python, the packages that it
@@ -34,6 +38,23 @@ def image(  # noqa: PLR0913, PLR0917  # one parameter is one option
         Path | None,
         typer.Option("--output", "-o", metavar="PATH", help="A folder, or a file that ends in .tar; by default image."),
     ] = None,
+    push: Annotated[
+        str | None,
+        typer.Option("--push", metavar="HOST/NAME:TAG", help="Push it to a registry; written as well with --output."),
+    ] = None,
+    plain_http: Annotated[
+        bool, typer.Option("--plain-http", help="Push without TLS, as to a registry of this machine.")
+    ] = False,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=0.1,
+            help="How long a registry may be silent; 60 by default.",
+            show_default=False,
+        ),
+    ] = 60.0,
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME:TAG", help="What engines call it; by default alipes:VERSION.")
     ] = None,
@@ -65,10 +86,21 @@ def image(  # noqa: PLR0913, PLR0917  # one parameter is one option
         from alipes.deploy.image.build import Order
 
         order = Order(repository, tuple(extra or ()), tuple(package or ()), _labels(label or ()))
-        make(order, output, name=name, as_json=as_json)
+        push_to = None if push is None else _push(push, timeout, plain=plain_http)
+        make(order, output, name=name, push=push_to, as_json=as_json)
         return 0
 
     return perform(action)
+
+
+def _push(text: str, timeout_s: float, *, plain: bool) -> Push:
+    from alipes.deploy.image.credentials import find_credentials
+    from alipes.deploy.image.exchange import Exchange
+    from alipes.deploy.image.push import Push
+    from alipes.deploy.image.reference import Reference
+
+    target = Reference.read(text)
+    return Push(target, Exchange(target, find_credentials(target.host), plain=plain, timeout_s=timeout_s))
 
 
 def _labels(words: Sequence[str]) -> dict[str, str]:

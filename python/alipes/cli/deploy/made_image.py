@@ -1,4 +1,4 @@
-"""What `alipes deploy image` does: an image made, written, and shown in a table."""
+"""What `alipes deploy image` does: an image made, written, pushed, and shown in a table."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from alipes.cli.columns import print_columns
 from alipes.deploy.image.build import Order, build
 from alipes.deploy.image.layout import check_place, is_archive, write_archive, write_folder
 from alipes.deploy.image.manifest import Image
+from alipes.deploy.image.push import Push
 from alipes.deploy.image.reference import Name
 from alipes.progress import task
 
@@ -21,30 +22,42 @@ _HEADINGS: Final = ("LAYER", "HOLDS", "FILES", "MB", "PACKED MB", "")
 _MB: Final = 1e6
 
 
-def make(order: Order, output: Path | None, *, name: str | None, as_json: bool) -> None:
-    """Makes an image, writes it, and prints what went in.
+def make(order: Order, output: Path | None, *, name: str | None, push: Push | None, as_json: bool) -> None:
+    """Makes an image, writes and pushes it, and prints what went in.
 
     Args:
         order: What it is to hold.
-        output: The folder or the archive; by default a folder.
+        output: The folder or the archive; by default a folder, unless it is pushed.
         name: What engines call it.
+        push: Where it is pushed.
         as_json: Whether to print JSON.
 
     Raises:
         ConfigError: If something cannot be found, read or written.
+        PushError: If the registry refuses it, or does not answer.
     """
     called = Name.read(name or f"alipes:{alipes.__version__}")
-    path = output or _FOLDER
-    check_place(path)
+    path = _FOLDER if output is None and push is None else output
+    if path is not None:
+        check_place(path)
+    if push is not None:
+        push.check()
+    attached = True
     with task("image") as shown:
         made = build(order, shown)
-        shown.step("writing")
-        (write_archive if is_archive(path) else write_folder)(made, path, called)
+        if path is not None:
+            shown.step("writing")
+            (write_archive if is_archive(path) else write_folder)(made, path, called)
+        if push is not None:
+            attached = push.send(made, shown)
     if as_json:
         print(json.dumps(_document(made), indent=2))
-    else:
-        _print(made)
+        return
+    _print(made)
+    if path is not None:
         print(f"written to {path} as {called.full}")
+    if push is not None:
+        print(f"pushed to {push.target}{'' if attached else ', which takes no bill of materials beside it'}")
 
 
 def _print(made: Image) -> None:
