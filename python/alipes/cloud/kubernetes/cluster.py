@@ -17,7 +17,7 @@ from alipes.cloud.kubernetes.made import Made, interruptible, removal
 from alipes.cloud.kubernetes.pods import pods_of
 from alipes.cloud.kubernetes.readiness import address_of
 from alipes.cloud.kubernetes.refusals import Refused
-from alipes.cloud.kubernetes.resources import DAEMON_SETS, DEPLOYMENTS, SERVICES, Kind, item_path
+from alipes.cloud.kubernetes.resources import DAEMON_SETS, DEPLOYMENTS, SERVICES, STATEFUL_SETS, Kind, item_path
 from alipes.cloud.kubernetes.sending import Sender
 from alipes.cloud.kubernetes.status import Status, look_at, status_of
 from alipes.cloud.kubernetes.template import documents_of
@@ -137,16 +137,17 @@ class Cluster:
             return self._sender.create(documents, namespace or self.namespace, ignore_if_exists=ignore_if_exists)
 
     def scale(self, name: str, replicas: int, *, namespace: str | None = None) -> None:
-        """Have so many pods of a deployment; `wait_for_deployment` waits for them.
+        """Have so many pods of a deployment or a stateful set; `wait_for_deployment` waits for them.
 
         Raises:
             ConfigError: If it is no count.
             CloudError: If the API server refuses it.
         """
-        rollout.scale(self._api, namespace or self.namespace, name, replicas)
+        workload = self._workload(name, namespace)
+        rollout.scale(self._api, workload.path, replicas)
 
     def rollback(self, name: str, revision: int | None = None, *, namespace: str | None = None) -> int:
-        """Have a deployment run the pods of a former revision, of the last one unless it is named.
+        """Have a deployment or a stateful set run the pods of a former revision, of the last one unless it is named.
 
         Returns:
             The revision whose pods run again.
@@ -154,7 +155,8 @@ class Cluster:
         Raises:
             CloudError: If there is no such revision.
         """
-        return rollout.rollback(self._api, namespace or self.namespace, name, revision)
+        workload = self._workload(name, namespace)
+        return rollout.rollback(self._api, workload.path, workload.read(), workload.what, revision)
 
     def remove(
         self,
@@ -226,6 +228,21 @@ class Cluster:
             ready = deployment.wait(Wait(deployment.what, timeout_s, settle_s), look_at)
         return status_of(self._api, ready)
 
+    def wait_for_stateful_set(
+        self,
+        name: str,
+        namespace: str | None = None,
+        *,
+        timeout_s: float | None = None,
+        settle_s: float = SETTLE_S,
+    ) -> Status:
+        """Wait until all pods of a stateful set are of its newest revision and available; see `wait_for_deployment`."""
+        place = namespace or self.namespace
+        one = Watched(self._api, STATEFUL_SETS, place, name, f"stateful set {place}/{name}")
+        with self._listed():
+            ready = one.wait(Wait(one.what, timeout_s, settle_s), look_at)
+        return status_of(self._api, ready)
+
     def wait_for_daemon_set(
         self,
         name: str,
@@ -271,20 +288,20 @@ class Cluster:
     # -------------------------------------------------------------------------------------------------- what is read
 
     def status(self, name: str, namespace: str | None = None) -> Status:
-        """What a deployment does now, with its pods.
+        """What a deployment or a stateful set does now, with its pods.
 
         Raises:
             CloudError: If it is not there.
         """
-        return status_of(self._api, self._deployment(name, namespace).read())
+        return status_of(self._api, self._workload(name, namespace).read())
 
     def follow(self, name: str, namespace: str | None = None) -> Iterator[Status]:
-        """What a deployment does, now and after each change, for as long as it is there and the caller goes on.
+        """What a deployment or a stateful set does, now and after each change, for as long as the caller goes on.
 
         Raises:
             CloudError: If it is not there, or no longer.
         """
-        deployment = self._deployment(name, namespace)
+        deployment = self._workload(name, namespace)
         while True:
             # Also an API server that is away for a while is waited for.
             yield Wait(deployment.what).until(lambda: Look(status_of(self._api, deployment.read())), _nothing)
@@ -326,12 +343,12 @@ class Cluster:
     def logs(
         self, name: str, namespace: str | None = None, *, follow: bool = False, tail: int | None = None
     ) -> Iterator[LogLine]:
-        """What the pods of a deployment have written: all, or the last lines of each; or as they write it.
+        """What pods of a deployment or a stateful set have written: all, or the last lines of each; or as they write.
 
         Raises:
             CloudError: If it is not there, or a pod's log cannot be read.
         """
-        pods = pods_of(self._api, self._deployment(name, namespace).read())
+        pods = pods_of(self._api, self._workload(name, namespace).read())
         return (followed if follow else lines_of)(self._api, pods, tail)
 
     # ------------------------------------------------------------------------------------------------------- inside
@@ -359,6 +376,23 @@ class Cluster:
     def _deployment(self, name: str, namespace: str | None) -> Watched:
         place = namespace or self.namespace
         return Watched(self._api, DEPLOYMENTS, place, name, f"deployment {place}/{name}")
+
+    def _workload(self, name: str, namespace: str | None) -> Watched:
+        """The deployment of a name, or else the stateful set.
+
+        Raises:
+            CloudError: If there is neither.
+        """
+        place = namespace or self.namespace
+        deployment = self._deployment(name, namespace)
+        other = Watched(self._api, STATEFUL_SETS, place, name, f"stateful set {place}/{name}")
+        try:
+            deployment.read()
+        except CloudError as error:
+            if error.reason != "NotFound" or not other.is_there():
+                raise
+            return other
+        return deployment
 
     def _listed(self) -> AbstractContextManager[None]:
         return interruptible(self.made, self._kubectl)

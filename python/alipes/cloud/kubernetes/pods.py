@@ -14,6 +14,8 @@ from alipes.cloud.kubernetes.resources import EVENTS, PODS, REPLICA_SETS, item_p
 __all__ = ["REVISION", "events_about", "findings_in", "last_line", "owned", "pods_of", "replica_sets_of", "selector_of"]
 
 REVISION: Final = "deployment.kubernetes.io/revision"
+_REVISION: Final = "controller-revision-hash"
+"""The label of a stateful set's pods that names their revision."""
 
 _MOST_PODS_EXPLAINED: Final = 20
 """Events are asked for pod by pod; of a thousand pods that fail, the first few say why."""
@@ -48,12 +50,17 @@ def revision_of(one: Mapping[str, Any]) -> int:
     return int(one["metadata"].get("annotations", {}).get(REVISION, 0))
 
 
-def pods_of(api: Api, deployment: Mapping[str, Any], *, newest: bool = False) -> list[Document]:
-    """The pods of a deployment: all, or those of its newest revision."""
-    sets = replica_sets_of(api, deployment)
+def pods_of(api: Api, workload: Mapping[str, Any], *, newest: bool = False) -> list[Document]:
+    """The pods of a deployment or a stateful set: all, or those of its newest revision."""
+    path = PODS.collection(workload["metadata"]["namespace"])
+    pods: list[Document] = api.get(path, labelSelector=selector_of(workload))["items"]
+    if workload["kind"] == "StatefulSet":
+        revision = workload.get("status", {}).get("updateRevision") if newest else None
+        own = owned(pods, workload)
+        return own if revision is None else [pod for pod in own if pod["metadata"]["labels"].get(_REVISION) == revision]
+    sets = replica_sets_of(api, workload)
     if newest:
-        sets = [one for one in sets if revision_of(one) == revision_of(deployment)]
-    pods = api.get(PODS.collection(deployment["metadata"]["namespace"]), labelSelector=selector_of(deployment))["items"]
+        sets = [one for one in sets if revision_of(one) == revision_of(workload)]
     return [pod for one in sets for pod in owned(pods, one)]
 
 

@@ -19,7 +19,10 @@ def replicas_of(deployment: Mapping[str, Any]) -> int:
 
 
 def deployment_ready(deployment: Mapping[str, Any]) -> bool:
-    """Whether all pods of a deployment are of its newest revision and available, and none is left of a former one."""
+    """Whether all pods of a deployment are of its newest revision and available, and none is left of a former one.
+
+    The same holds for stateful sets, whose status has the same fields.
+    """
     status = deployment.get("status", {})
     counts = {int(status.get(field, 0)) for field in ("replicas", "updatedReplicas", "availableReplicas")}
     return is_observed(deployment) and counts == {replicas_of(deployment)}

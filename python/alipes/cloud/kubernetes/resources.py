@@ -11,7 +11,19 @@ from alipes.cloud.kubernetes.api import Api
 from alipes.cloud.kubernetes.refusals import Refused
 from alipes.errors import CloudError
 
-__all__ = ["DAEMON_SETS", "DEPLOYMENTS", "EVENTS", "PODS", "REPLICA_SETS", "SERVICES", "Kind", "Kinds", "item_path"]
+__all__ = [
+    "CONTROLLER_REVISIONS",
+    "DAEMON_SETS",
+    "DEPLOYMENTS",
+    "EVENTS",
+    "PODS",
+    "REPLICA_SETS",
+    "SERVICES",
+    "STATEFUL_SETS",
+    "Kind",
+    "Kinds",
+    "item_path",
+]
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,8 @@ SERVICES: Final = Kind("/api/v1", "services")
 EVENTS: Final = Kind("/api/v1", "events")
 DEPLOYMENTS: Final = Kind("/apis/apps/v1", "deployments", has_controller=True)
 REPLICA_SETS: Final = Kind("/apis/apps/v1", "replicasets")
+STATEFUL_SETS: Final = Kind("/apis/apps/v1", "statefulsets", has_controller=True)
+CONTROLLER_REVISIONS: Final = Kind("/apis/apps/v1", "controllerrevisions")
 DAEMON_SETS: Final = Kind("/apis/apps/v1", "daemonsets", has_controller=True)
 
 

@@ -1,4 +1,4 @@
-"""What a deployment does now, as a table can show it."""
+"""What a deployment or a stateful set does now, as a table can show it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from alipes.cloud.kubernetes.api import Api, Document
-from alipes.cloud.kubernetes.findings import Finding, in_deployment
-from alipes.cloud.kubernetes.pods import findings_in, is_ready, pods_of, revision_of
+from alipes.cloud.kubernetes.findings import Finding, in_deployment, in_events
+from alipes.cloud.kubernetes.pods import events_about, findings_in, is_ready, pods_of
 from alipes.cloud.kubernetes.readiness import deployment_ready, progress_of, replicas_of
 from alipes.cloud.kubernetes.refusals import Refused
+from alipes.cloud.kubernetes.revisions import current_revision
 from alipes.cloud.kubernetes.waiting import Look
 
 __all__ = ["PodState", "Status", "look_at", "status_of"]
@@ -45,7 +46,7 @@ class Status:
     Attributes:
         name: Its name.
         namespace: Its namespace.
-        revision: The number of its newest revision.
+        revision: The number of its newest revision; 0 if that is not known.
         wanted: How many pods it wants.
         ready: How many are available.
         is_complete: Whether all are of the newest revision and available, and no others are left.
@@ -72,7 +73,15 @@ def look_at(api: Api, deployment: Document) -> Look[Document]:
     if deployment_ready(deployment):
         return Look(deployment)
     _, findings = _pods(api, deployment, newest=True)
-    return Look(None, progress_of(deployment), (*in_deployment(deployment), *findings))
+    return Look(None, progress_of(deployment), (*_of_itself(api, deployment), *findings))
+
+
+def _of_itself(api: Api, workload: Document) -> list[Finding]:
+    """What it says itself; a stateful set says by events alone that it may not make a pod."""
+    if workload["kind"] != "StatefulSet":
+        return list(in_deployment(workload))
+    events = in_events(events_about(api, workload), "a pod cannot be made", {"FailedCreate"})
+    return [Finding(one.reason, one.text) for one in events]
 
 
 def _pods(api: Api, deployment: Document, *, newest: bool) -> tuple[list[Document], list[Finding]]:
@@ -89,13 +98,13 @@ def _pods(api: Api, deployment: Document, *, newest: bool) -> tuple[list[Documen
 def status_of(api: Api, deployment: Document) -> Status:
     """A deployment with its pods."""
     pods, of_pods = _pods(api, deployment, newest=False)
-    findings = [*in_deployment(deployment), *of_pods]
+    findings = [*_of_itself(api, deployment), *of_pods]
     now = datetime.now(UTC)
     metadata = deployment["metadata"]
     return Status(
         name=metadata["name"],
         namespace=metadata["namespace"],
-        revision=revision_of(deployment),
+        revision=_revision(api, deployment),
         wanted=replicas_of(deployment),
         ready=int(deployment.get("status", {}).get("availableReplicas", 0)),
         is_complete=deployment_ready(deployment),
@@ -104,6 +113,15 @@ def status_of(api: Api, deployment: Document) -> Status:
         pods=tuple(_pod(pod, now) for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))),
         reasons=tuple(dict.fromkeys(finding.text for finding in findings)),
     )
+
+
+def _revision(api: Api, workload: Document) -> int:
+    try:
+        return current_revision(api, workload)
+    except Refused as error:
+        if error.status != 403:
+            raise
+        return 0
 
 
 def _pod(pod: Mapping[str, Any], now: datetime) -> PodState:

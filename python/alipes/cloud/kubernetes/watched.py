@@ -28,12 +28,13 @@ class Watched:
     """One object of a cluster."""
 
     def __init__(self, api: Api, kind: Kind, namespace: str, name: str, what: str) -> None:
-        """Takes where it is, and how messages name it."""
+        """Takes where it is, and how messages name it; nothing is asked yet."""
         self._api = api
         self._kind = kind
         self._namespace = namespace
         self._name = name
         self.what = what
+        self.path = item_path(kind, namespace, name)
         self._last: Document | None = None
 
     def read(self) -> Document:
@@ -43,13 +44,21 @@ class Watched:
             CloudError: If it is not there.
         """
         try:
-            self._last = self._api.get(item_path(self._kind, self._namespace, self._name))
+            self._last = self._api.get(self.path)
         except Refused as error:
             if error.status != 404:
                 raise
             what = f"there is no {self.what}" if self._last is None else f"{self.what} was removed meanwhile"
             raise CloudError(what, reason="NotFound") from error
         return self._last
+
+    def is_there(self) -> bool:
+        """Whether it is there, and the caller may know it."""
+        try:
+            self.read()
+        except CloudError:
+            return False
+        return True
 
     def changed(self, for_s: int) -> None:
         """Returns once the object is another one than was read last, or after so many seconds."""
