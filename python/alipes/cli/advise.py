@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_headers, with_scheme
+from alipes.cli.connection import Header, TlsRoots, Url, default_address, one_address, read_headers, with_scheme
 from alipes.cli.failures import UsageFailed, perform
 from alipes.leaving import leaving_on_signals
 
@@ -61,8 +61,9 @@ def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
         if keep and not try_change:
             raise UsageFailed("give --keep with --try")
         tls = Tls(roots=tls_roots) if tls_roots else None
+        one = one_address(url, "a server's stages are its own")
         advice = look(
-            with_scheme(url or default_address(), encrypted=tls is not None),
+            with_scheme(one or default_address(), encrypted=tls is not None),
             model,
             seconds=seconds,
             metrics_url=metrics_url,

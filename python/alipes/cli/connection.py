@@ -23,11 +23,13 @@ __all__ = [
     "Timeout",
     "TlsRoots",
     "Url",
+    "addresses_of",
     "connect",
     "default_address",
     "endpoint_of",
     "http_url",
     "launched",
+    "one_address",
     "read_headers",
     "with_scheme",
 ]
@@ -39,13 +41,14 @@ HANDLE: Final = "alipes-server.json"
 _DEFAULT_PORT: Final = 8000
 
 Url = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--url",
         metavar="ADDRESS",
         show_default=False,
-        help="Where the server is: HOST:PORT, http://, https://, grpc://, grpcs:// or unix:PATH. By default the server "
-        "that `alipes launch` started in this folder, else localhost:8000.",
+        help="Where the server is: HOST:PORT, http://, https://, grpc://, grpcs:// or unix:PATH. Several, with commas "
+        "between them or each with --url, stand for a fleet. By default the server that `alipes launch` started in "
+        "this folder, else localhost:8000.",
     ),
 ]
 Header = Annotated[
@@ -62,12 +65,12 @@ Timeout = Annotated[float, typer.Option("--timeout", min=0.001, metavar="SECONDS
 
 
 def connect(
-    url: str | None,
+    url: Sequence[str] | None,
     headers: Sequence[str] | None = None,
     tls_roots: Path | None = None,
     timeout_s: float | None = 60.0,
 ) -> Client:
-    """A client for the server that the options name.
+    """A client for the server that the options name, or for several.
 
     Raises:
         CommandFailed: If what answers there is no model server.
@@ -76,10 +79,10 @@ def connect(
     from alipes.client import Client, Retry, Tls
 
     tls = Tls(roots=tls_roots) if tls_roots else None
-    address = with_scheme(url or default_address(), encrypted=tls is not None)
+    addresses = addresses_of(url, encrypted=tls is not None)
     try:
         # A person decides whether to try again.
-        return Client(address, timeout_s=timeout_s, retry=Retry(times=0), headers=read_headers(headers), tls=tls)
+        return Client(addresses, timeout_s=timeout_s, retry=Retry(times=0), headers=read_headers(headers), tls=tls)
     except TlsError:
         raise
     except (TransportError, ConfigError) as error:
@@ -88,6 +91,37 @@ def connect(
         raise UsageFailed(
             "write --url as HOST:PORT, http://, https://, grpc://, grpcs:// or unix:PATH", str(error)
         ) from error
+
+
+def addresses_of(url: Sequence[str] | None, *, encrypted: bool) -> list[str]:
+    """The addresses that --url names, each with the protocol that is spoken there.
+
+    Raises:
+        CommandFailed: If what answers at one is no model server.
+        UsageFailed: If there is an empty one, or one is there twice.
+    """
+    from alipes.client.servers.addresses import read_addresses
+
+    try:
+        words = read_addresses(list(url)) if url else [default_address()]
+    except ConfigError as error:
+        raise UsageFailed("write --url ADDRESS, or --url ADDRESS,ADDRESS for several", str(error)) from error
+    return [with_scheme(word, encrypted=encrypted) for word in words]
+
+
+def one_address(url: Sequence[str] | None, why: str) -> str | None:
+    """The address that --url names, for a command of one server; `None` where it is left out.
+
+    Raises:
+        UsageFailed: If it names several.
+    """
+    from alipes.client.servers.addresses import are_several
+
+    if not url:
+        return None
+    if len(url) > 1 or are_several(url[0]):
+        raise UsageFailed("give --url one address", why)
+    return url[0]
 
 
 def http_url(url: str | None) -> str:

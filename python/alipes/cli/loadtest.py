@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.cli import loadtest_options as options
-from alipes.cli.connection import Header, TlsRoots, Url, default_address, read_headers, with_scheme
+from alipes.cli.connection import Header, TlsRoots, Url, addresses_of, read_headers
 from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.loadtest_sent import Sender, Sent
 from alipes.cli.loadtest_view import View
@@ -30,6 +30,8 @@ HELP: Final = """Measure how fast a server answers.
   alipes loadtest MODEL --rate 100,200      open loop: requests are due at a
                                             rate, whatever the server does
   alipes loadtest MODEL --compare A B       which of two servers is faster
+  alipes loadtest MODEL --url a,b           two servers, half of the requests
+                                            each
   alipes loadtest MODEL --save page.html    with a page of tables and pictures
 
 In an open loop a latency counts from the moment a request was due, so that a server that stalls cannot hide it. In a
@@ -112,7 +114,10 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         paces = paces_of(callers, rate, even, intervals, in_flight)
         if compare is not None and (mix or len(paces) > 1 or count is not None):
             raise UsageFailed("give --compare one level of load, and neither --count nor --mix")
-        address = with_scheme(url or default_address(), encrypted=tls is not None)
+        addresses = addresses_of(url, encrypted=tls is not None)
+        if compare is not None and len(addresses) > 1:
+            raise UsageFailed("give --compare one --url: what it compares names its own servers")
+        address = addresses[0]
         view = View(as_json, measuring)
         how = {"measuring": measuring, "headers": headers, "tls": tls}
         most_callers = max((pace.callers for pace in paces if isinstance(pace, Closed)), default=0)
@@ -120,9 +125,9 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
             sender = Sender(sent, most_callers, headers, tls, stack)
             view.begin(str(paces[0]) if compare is None else "round 1")
             if compare is None:
-                requests = sender.mixed(address) if mix else sender.requests(model, address)
+                requests = sender.spread(model, addresses)
                 return _end(
-                    lambda: _measure(requests, paces, address, view, how), f"Load test of {sent.title}", files, view
+                    lambda: _measure(requests, paces, addresses, view, how), f"Load test of {sent.title}", files, view
                 )
             sides = [sender.candidate(word, address) for word in compare]
             title = f"Comparison of {' and '.join(one.name for one in sides)}"
@@ -132,10 +137,12 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
         return perform(action)
 
 
-def _measure(requests: Mixed, paces: Sequence[Pace], address: str, view: View, how: Mapping[str, Any]) -> Report:
+def _measure(
+    requests: Mixed, paces: Sequence[Pace], addresses: Sequence[str], view: View, how: Mapping[str, Any]
+) -> Report:
     from alipes.loadtest import run
 
-    return run(requests, paces, address=address, each_window=view.window, **how)
+    return run(requests, paces, address=addresses, each_window=view.window, **how)
 
 
 def _compare(sides: Sequence[Candidate], pace: Pace, rounds: int, view: View, how: Mapping[str, Any]) -> Comparison:

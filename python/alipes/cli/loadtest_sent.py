@@ -132,6 +132,21 @@ class Sender:
         values = arrays("--data", Path(sent.data[0])) if sent.data else None
         return self._made(model, address, version or sent.version, dict(map(read_shape, sent.shape)), values)
 
+    def spread(self, model: str, addresses: Sequence[str]) -> Requests | list[Share]:
+        """The requests for one server, or for several: each is sent as many.
+
+        Raises:
+            UsageFailed: As `requests` and `mixed`.
+            AlipesError: As `requests` and `mixed`.
+        """
+        from alipes.loadtest import Share
+
+        if len(addresses) == 1:
+            return self.mixed(addresses[0]) if self.sent.mix else self.requests(model, addresses[0])
+        if self.sent.mix:
+            raise UsageFailed("give --mix one --url: its entries name their servers, as digits@HOST:PORT")
+        return [Share(self.requests(model, one), address=one, name=one) for one in addresses]
+
     def mixed(self, address: str) -> list[Share]:
         """The kinds of requests of a mix, with their shares.
 

@@ -66,7 +66,8 @@ def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     def action() -> int:
         security = Tls(roots=tls_roots) if tls or tls_roots else None
         ports = Ports(http_port, grpc_port, metrics_port)
-        places = watched([*(servers or []), *(url or [])], ports, security)
+        named = [part for word in (*(servers or []), *(url or [])) for part in word.split(",")]
+        places = watched(named, ports, security)
         keys = agreed({one.ip: involved(one, model, model_version) for one in places}) if model else None
         wanted = chosen("all" if columns == "all" else [name for name in columns.split(",") if name])
         silent = _record(places, keys, wanted, output, 1 / rate, seconds)

@@ -10,7 +10,7 @@ import typer
 
 from alipes.cli.amounts import span
 from alipes.cli.columns import print_columns
-from alipes.cli.connection import Header, TlsRoots, Url, connect
+from alipes.cli.connection import Header, TlsRoots, Url, connect, one_address
 from alipes.cli.failures import perform
 
 __all__ = ["stats"]
@@ -41,6 +41,7 @@ def stats(
     """
 
     def action() -> int:
+        one_address(url, "each server counts by itself")
         with connect(url, header, tls_roots) as client:
             if model:
                 client.metadata(model, version)  # names the models that there are where there is none of this name

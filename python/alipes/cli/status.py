@@ -12,7 +12,17 @@ from urllib.request import Request, urlopen
 import typer
 
 from alipes.cli.columns import print_columns
-from alipes.cli.connection import HANDLE, Header, TlsRoots, Url, connect, endpoint_of, launched, read_headers
+from alipes.cli.connection import (
+    HANDLE,
+    Header,
+    TlsRoots,
+    Url,
+    connect,
+    endpoint_of,
+    launched,
+    one_address,
+    read_headers,
+)
 from alipes.cli.failures import UsageFailed, perform
 from alipes.cli.models import HEADINGS, entry_document, index_rows
 from alipes.errors import AlipesError
@@ -52,7 +62,7 @@ def status(
     """Tell whether a server is ready, where it is, its version and its models. Succeeds where it is ready."""
 
     def action() -> int:
-        handle, address = _find(server, url)
+        handle, address = _find(server, one_address(url, "a status is that of one server"))
         if handle is None:
             return _report(address, header, tls_roots, as_json=as_json)
         with handle:
@@ -105,7 +115,7 @@ def _report(
     headed: bool = False,
 ) -> int:
     """Prints what a server says of itself; `headed` where its state and its address are printed already."""
-    with connect(address, headers, tls_roots, _TIMEOUT_S) as client:
+    with connect(None if address is None else [address], headers, tls_roots, _TIMEOUT_S) as client:
         name = _server_name(client, read_headers(headers))
         ready, entries = client.is_ready(), client.models()
     if as_json:

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from alipes.cli.connection import Header, Url, http_url, read_headers
+from alipes.cli.connection import Header, Url, http_url, one_address, read_headers
 from alipes.cli.failures import NOT_RUNNING, CommandFailed, perform
 from alipes.cli.waiting_view import view
 
@@ -56,7 +56,7 @@ def explain_model(
 
     def action() -> int:
         headers = read_headers(header)
-        place = _place(http_url(url), model, version)
+        place = _place(http_url(one_address(url, "each server has its own queues")), model, version)
         if watch is not None:
             _watch(lambda: ask(place, headers), watch, console)
         elif as_json:

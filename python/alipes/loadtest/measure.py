@@ -12,13 +12,14 @@ from typing import Final, Protocol, TypeAlias
 from alipes._core import LoadTestEngine, LoadTestRequests
 from alipes.client import Client, Tls
 from alipes.client.endpoint import Endpoint
+from alipes.client.servers.addresses import Address, places, read_addresses
 from alipes.errors import ConfigError
 from alipes.loadtest.check import Check
 from alipes.loadtest.checkers import Checkers
 from alipes.loadtest.inputs import ModelRequests
 from alipes.loadtest.interrupted import Interrupted
 from alipes.loadtest.level import Level, latency_ms
-from alipes.loadtest.mix import Mixed, labels, read_shares
+from alipes.loadtest.mix import Mixed, labels, read_shares, spread_over
 from alipes.loadtest.pace import Closed, Pace
 from alipes.loadtest.report import Report
 from alipes.loadtest.spread import is_settled
@@ -88,7 +89,7 @@ def run(  # noqa: PLR0913  # what a load is, by name
     requests: Mixed,
     paces: Pace | Sequence[Pace] = _ONE_CALLER,
     *,
-    address: str = "http://localhost:8000",
+    address: Address = "http://localhost:8000",
     measuring: Measuring | None = None,
     headers: Mapping[str, str] | None = None,
     tls: Tls | None = None,
@@ -104,7 +105,8 @@ def run(  # noqa: PLR0913  # what a load is, by name
             with their weights, is mixed: its shares are sent beside each other.
         paces: One level, or several: `Closed(8)` keeps eight requests in flight, `Open.at(200)` has 200 requests a
             second due, whatever the server does.
-        address: The server: `http://`, `https://`, `grpc://`, `grpcs://` or `host:port`, which is gRPC.
+        address: The server: `http://`, `https://`, `grpc://`, `grpcs://` or `host:port`, which is gRPC. Several, as
+            `Client` takes them, are sent equal parts of what names no server of its own, and counted each by itself.
         measuring: How each level is measured; by default up to ten windows of a second each.
         headers: Of each request.
         tls: How connections are encrypted.
@@ -129,14 +131,16 @@ def run(  # noqa: PLR0913  # what a load is, by name
         >>> 0 < latencies.percentile_ms(50) <= latencies.percentile_ms(99) <= latencies.max_ms
         True
     """
-    shares = read_shares(requests)
-    prepared = [(prepare(share.requests, share.address or address, headers, tls), share.weight) for share in shares]
+    addresses = [place.address for place in places(read_addresses(address))]
+    shares = spread_over(read_shares(requests), addresses)
+    first = addresses[0]
+    prepared = [(prepare(share.requests, share.address or first, headers, tls), share.weight) for share in shares]
     levels = [paces] if not isinstance(paces, Sequence) else paces
     how = measuring or Measuring()
-    endpoint = Endpoint.parse(address, tls)
+    endpoints = ", ".join(str(Endpoint.parse(one, tls)) for one in addresses)
     measured: list[Level] = []
-    report = Report(str(endpoint), measured, datetime.now(UTC))
-    checkers = Checkers.of(shares, how.check, address, tls)
+    report = Report(endpoints, measured, datetime.now(UTC))
+    checkers = Checkers.of(shares, how.check, first, tls)
     way = _Way(prepared, how, checkers, each_window, labels(shares) if len(shares) > 1 else ())
     try:
         for pace in levels:

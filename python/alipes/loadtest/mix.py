@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from alipes.errors import ConfigError
@@ -12,7 +12,7 @@ from alipes.loadtest.check import Check
 if TYPE_CHECKING:
     from alipes.loadtest.measure import Requests
 
-__all__ = ["Mixed", "Share", "labels", "read_shares"]
+__all__ = ["Mixed", "Share", "labels", "read_shares", "spread_over"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,26 @@ def read_shares(requests: Mixed) -> list[Share]:
     if not requests:
         raise ConfigError("a load needs requests: the list of them is empty")
     return [share if isinstance(share, Share) else Share(*share) for share in requests]
+
+
+def spread_over(shares: Sequence[Share], addresses: Sequence[str]) -> list[Share]:
+    """The shares for several servers: one that names no server becomes one for each, with an equal part of its weight.
+
+    Args:
+        shares: The kinds of requests.
+        addresses: The servers; where there is one, nothing changes.
+    """
+    if len(addresses) == 1:
+        return list(shares)
+    spread: list[Share] = []
+    for share, label in zip(shares, labels(shares), strict=True):
+        if share.address:
+            spread.append(share)
+            continue
+        part = share.weight / len(addresses)
+        names = {one: one if len(shares) == 1 else f"{label}@{one}" for one in addresses}
+        spread += [replace(share, weight=part, address=one, name=name) for one, name in names.items()]
+    return spread
 
 
 def labels(shares: Sequence[Share]) -> list[str]:

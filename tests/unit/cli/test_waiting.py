@@ -176,5 +176,5 @@ def test_an_address_without_a_server_is_named(stranger: str, capsys: pytest.Capt
 
 @pytest.mark.parametrize(("option", "named"), [("--url=ftp://here", "HTTP port"), ("--header=word", "NAME:VALUE")])
 def test_a_wrong_option_is_named(option: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "m", "--url=http://127.0.0.1:1", option]) in {1, 2}
+    assert main(["explain", "m", option]) in {1, 2}
     assert named in capsys.readouterr().err

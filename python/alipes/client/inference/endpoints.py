@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from alipes.client.inference.calls import Calls
 from alipes.client.inference.transport import GrpcEndpoint
-from alipes.client.servers.addresses import Address, Place, are_several, listed, places, read_addresses
+from alipes.client.servers.addresses import Address, Place, are_several, listed, places, read_addresses, with_reasons
 from alipes.client.tls import Tls
 from alipes.errors import AlipesError, InferError, TransportError
 
@@ -117,10 +117,6 @@ def open_endpoint(
 
 def none_answers(failures: dict[str, AlipesError]) -> AlipesError:
     """One error for what was tried at each server in vain, of the first one's class, with each one's reason."""
-    texts = [text if address in text else f"{address}: {text}" for address, text in _texts(failures)]
+    reasons = with_reasons({address: f"{error}" for address, error in failures.items()})
     first = next(iter(failures.values()))
-    return type(first)(f"none of the {len(failures)} servers can answer: {'; '.join(texts)}")
-
-
-def _texts(failures: dict[str, AlipesError]) -> list[tuple[str, str]]:
-    return [(address, f"{error}") for address, error in failures.items()]
+    return type(first)(f"none of the {len(failures)} servers can answer: {reasons}")

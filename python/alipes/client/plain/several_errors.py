@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from alipes.client.servers.addresses import with_reasons
 from alipes.errors import AlipesError, InferError, InvalidArgument, TransportError
 
 __all__ = ["at_some", "no_server", "sequence_lost"]
@@ -56,5 +57,4 @@ def sequence_lost(sequence_id: object, address: str, error: TransportError) -> T
 
 
 def _each(failures: Mapping[str, AlipesError]) -> str:
-    texts = {address: f"{error}" for address, error in failures.items()}
-    return "; ".join(text if address in text else f"{address}: {text}" for address, text in texts.items())
+    return with_reasons({address: f"{error}" for address, error in failures.items()})

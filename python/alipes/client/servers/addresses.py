@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from alipes.client.arguments import setting_error
 from alipes.errors import ConfigError, TransportError
 
-__all__ = ["Address", "Place", "are_several", "listed", "places", "read_addresses"]
+__all__ = ["Address", "Place", "are_several", "listed", "places", "read_addresses", "with_reasons"]
 
 Address: TypeAlias = str | Sequence[str]
 """An address, several in one text with commas between, or a list of them."""
@@ -70,6 +70,13 @@ def read_addresses(address: Address) -> list[str]:
 def listed(address: Address) -> str:
     """The addresses as one text, for messages."""
     return ", ".join(read_addresses(address))
+
+
+def with_reasons(reasons: Mapping[str, str]) -> str:
+    """Addresses with a reason each, as one text; an address that its reason names is not named twice."""
+    return "; ".join(
+        text if address.rpartition("://")[2] in text else f"{address}: {text}" for address, text in reasons.items()
+    )
 
 
 def places(addresses: Iterable[str]) -> list[Place]:
