@@ -39,6 +39,7 @@ NEEDS = {
     "from-torchserve": "torch",
     "kubernetes": "deploy",
     "helm": "deploy",
+    "dashboards": "deploy",
 }
 # Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load
 # for seconds, train and export with heavy frameworks, or make images. What they show has tests of its own in the gate.

@@ -7,6 +7,8 @@ from typing import Final
 import typer
 
 from alipes.cli.deploy.cluster import APPLY_HELP, REMOVE_HELP, apply, logs, remove, rollback, scale, status
+from alipes.cli.deploy.dashboards import HELP as DASHBOARDS_HELP
+from alipes.cli.deploy.dashboards import dashboards
 from alipes.cli.deploy.envoy import HELP as ENVOY_HELP
 from alipes.cli.deploy.envoy import envoy
 from alipes.cli.deploy.image import HELP as IMAGE_HELP
@@ -31,3 +33,4 @@ deploy_app.command(short_help="Print what its servers write.")(logs)
 deploy_app.command(short_help="Have more servers, or fewer.")(scale)
 deploy_app.command(short_help="Run a former revision again.")(rollback)
 deploy_app.command(help=REMOVE_HELP, short_help="Remove everything that belongs to it.")(remove)
+deploy_app.command(help=DASHBOARDS_HELP, short_help="Write a dashboard and alerts.")(dashboards)

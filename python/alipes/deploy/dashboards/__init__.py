@@ -1,0 +1,1 @@
+"""What watches a fleet: a dashboard for Grafana, and rules for Prometheus."""
