@@ -12,6 +12,7 @@ import pytest
 from support.command import Done, alipes_process
 from support.models import add_model, times
 from support.podman import Missing, Podman, engine
+from support.python_models import add_python_model
 from support.registry import is_installed, registry
 from support.waiting import until
 
@@ -27,6 +28,7 @@ import numpy
 from alipes.client import Client
 with Client("localhost:8001") as client:
     print(client.infer("times", numpy.array([[1, 2]], numpy.float32)).tolist())
+    print(client.infer("echo", numpy.array([3, 4], numpy.int32)).tolist())
 """
 WRITE = """
 import os, pathlib
@@ -45,6 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("image")
     (found / "models").mkdir()
     add_model(found / "models", "times", times())
+    add_python_model(found / "models", "echo")
     for output in ("image.tar", "image"):
         done = deploy(found, "--output", str(found / output), "--name", "alipes-test:1")
         assert (done.code, done.err) == (0, "")
@@ -73,7 +76,7 @@ def test_it_serves_as_any_user_with_a_read_only_root_and_no_network(user: str, p
     podman("run", "--detach", "--name", name, "--read-only", "--user", user, "--network=none", NAME)
     try:
         until(lambda: "is ready" in log(podman, name))
-        assert podman("exec", name, "python", "-c", ASK) == "[[2.0, 4.0]]\n"
+        assert podman("exec", name, "python", "-c", ASK) == "[[2.0, 4.0]]\n[3, 4]\n"
         number = user.partition(":")[0]
         read_only = "Read-only file system"
         assert podman("exec", name, "python", "-c", WRITE).splitlines() == [

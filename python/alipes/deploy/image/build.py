@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import BinaryIO, Final
 
 import alipes
@@ -108,17 +109,26 @@ def _layers(parts: list[_Part], cache: LayerCache, time_s: int, task: Task) -> l
     todo = [part for part in parts if found[part.name] is None]
     sizes = [entry.source.stat().st_size for part in todo for entry in part.contents.values() if entry.source]
     task.step("compressing", float(sum(sizes)))
+    stopped = Event()
+
+    def advance(size: float) -> None:
+        if stopped.is_set():
+            raise CancelledError
+        task.advance(size)
 
     def make(part: _Part) -> Layer:
         def write(out: BinaryIO) -> Layer:
             # Models are left as they are: whoever wrote them may compare them.
             contents = part.contents if part.name == "models" else with_bytecode(part.contents)
-            return write_layer(contents, out, time_s, task.advance)
+            return write_layer(contents, out, time_s, advance)
 
         return cache.add(part.key, write)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        made = dict(zip((part.name for part in todo), pool.map(make, todo), strict=True))
+        try:
+            made = dict(zip((part.name for part in todo), pool.map(make, todo), strict=True))
+        finally:
+            stopped.set()  # after Ctrl-C or an error, the others end at their next file
     layers = [(part, found[part.name] or made[part.name]) for part in parts]
     return [Built(part.name, part.holds, layer, cache.blob(layer), part.name not in made) for part, layer in layers]
 

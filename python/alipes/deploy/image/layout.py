@@ -46,9 +46,12 @@ def check_place(path: Path) -> None:
                 return
         if path.exists() and not (path / _MARK).is_file() and (not path.is_dir() or any(path.iterdir())):
             raise ConfigError(f"{path} is there and holds no image", hint="name another folder with --output")
+        is_new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
-            return
+            pass
+        if is_new:
+            path.rmdir()  # where the image is not made, nothing is left of it
 
 
 def write_folder(image: Image, path: Path, name: Name) -> None:

@@ -85,3 +85,9 @@ def test_python_goes_in_without_its_tests_and_paths_of_here() -> None:
     assert parts & {"test", "tests", "idlelib", "tkinter", "site-packages", "__pycache__"} == set()
     (settings,) = [entry for path, entry in found.items() if "_sysconfigdata_" in path]
     assert b"'prefix': '/usr/local'" in settings.read()
+
+
+@pytest.mark.extra("sklearn")
+def test_an_extra_brings_its_packages(names: dict[str, set[str]]) -> None:
+    more = {one.name for one in find_packages(["sklearn"])} - names.keys()
+    assert more >= {"scikit-learn", "scipy", "skops"}
