@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,12 @@ for file in sorted(set(TESTS.rglob("test_*.py")) - reached):
     reached, *others = in_the_check(code)
     assert int(reached) > 400
     assert others == []
+
+
+def test_every_test_file_has_a_name_of_its_own() -> None:
+    """Pytest imports them by their names alone."""
+    names = Counter(file.name for file in TESTS.rglob("test_*.py"))
+    assert {name: count for name, count in names.items() if count > 1} == {}
 
 
 def test_no_row_names_what_is_not_there() -> None:
