@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from alipes.cloud.kubernetes.template import documents_of
 from alipes.errors import ConfigError
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.extra("deploy")
@@ -21,6 +21,7 @@ data:
 SCALARS = st.text() | st.integers() | st.booleans()
 
 
+@settings(max_examples=30)
 @given(SCALARS)
 def test_no_value_changes_the_structure_of_a_file(value: object) -> None:
     (found,) = documents_of(FILE, {"v": value})
@@ -38,6 +39,7 @@ TAGS = [f"!!{name} " for name in ("binary", "int", "float", "bool", "null", "tim
 WORDS = ["a: ", "- ", "{", "}", "[", "]", "&a ", "*a", "<<: ", "{{ .Values.v }}", "\n", "  ", '"', "'", "|", "?", *TAGS]
 
 
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=3), max_size=30).map("".join))
 def test_any_text_is_read_or_refused(text: str) -> None:
     values = {"v": 1} if "{{ .Values.v }}" in text else {}

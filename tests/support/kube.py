@@ -43,6 +43,26 @@ CONTROLLERS = ("kube-controller-manager", "kube-scheduler", "kwok")
 """What makes pods of deployments, places them on nodes, and says that they run."""
 
 _GPUS_A_NODE = 4
+# Others watch what no test has.
+_CONTROLLERS_IN_USE = tuple(
+    f"{name}-controller"
+    for name in (
+        "daemonset",
+        "deployment",
+        "disruption",
+        "endpointslice",
+        "garbage-collector",
+        "horizontal-pod-autoscaler",
+        "job",
+        "namespace",
+        "node-lifecycle",
+        "replicaset",
+        "resourcequota",
+        "root-ca-certificate-publisher",
+        "serviceaccount",
+        "statefulset",
+    )
+)
 _READY = ("/readyz", "/api/v1/namespaces/default")
 
 
@@ -115,6 +135,11 @@ class ControlPlane:
     def url(self) -> str:
         """The address of the API server."""
         return f"https://127.0.0.1:{self._api}"
+
+    @property
+    def pod_log(self) -> Path:
+        """The file that stands for what every container of kwok's pods has written."""
+        return self.folder / "pod.log"
 
     @property
     def authority(self) -> Path:
@@ -201,6 +226,7 @@ class ControlPlane:
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--endpoint-reconciler-type=none",  # its address, 127.0.0.1, is no endpoint that it would publish
             "--allow-privileged",
+            "--enable-priority-and-fairness=false",  # it weighs callers against each other all the time
         )
         for path in _READY:
             self.wait_until(lambda path=path: self._answers(path), f"the API server answers {path}")
@@ -222,6 +248,7 @@ class ControlPlane:
             kubeconfig,
             "--secure-port=0",
             "--leader-elect=false",
+            f"--controllers={','.join(_CONTROLLERS_IN_USE)}",
             f"--service-account-private-key-file={self.folder / 'server.key'}",
             f"--root-ca-file={self.authority}",
             # What waits for minutes elsewhere: scaling by measurements.
@@ -241,7 +268,7 @@ class ControlPlane:
             f"--server-address=127.0.0.1:{self._kwok}",
             f"--tls-cert-file={self.folder / 'server.pem'}",
             f"--tls-private-key-file={self.folder / 'server.key'}",
-            f"--config={_programs_folder() / 'kwok.yaml'}",
+            f"--config={self._kwok_config()}",
         )
         for node in nodes:
             self.add(node)
@@ -292,6 +319,15 @@ class ControlPlane:
         groups = {ADMIN: "system:masters", VISITOR: "visitors"}
         lines = [f"{token},{user},{user},{groups[user]}\n" for user, token in self.tokens.items()]
         (self.folder / "tokens.csv").write_text("".join(lines), encoding="utf-8")
+
+    def _kwok_config(self) -> Path:
+        """What kwok's pods do: they start, they end, and they have written what is in `pod_log`."""
+        logs = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "logs"}}
+        logs |= {"spec": {"logs": [{"logsFile": str(self.pod_log), "follow": True}]}}
+        stages = (_programs_folder() / "kwok.yaml").read_text(encoding="utf-8")
+        config = self.folder / "kwok.yaml"
+        config.write_text(f"{stages}\n---\n{json.dumps(logs)}\n", encoding="utf-8")
+        return config
 
     def _run(self, program: str, *arguments: str) -> None:
         assert program not in self._processes

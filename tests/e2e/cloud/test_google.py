@@ -254,7 +254,9 @@ def test_a_server_is_deployed_on_the_nodes_of_a_pool(
 ) -> None:
     demo.deploy_gpu_drivers()
     demo.create_resource(gpus())
-    assert demo.k8s_client.wait_for_daemon_set("nvidia-driver-installer") == 2
+    drivers = "nvidia-driver-installer"
+    # The controller counts nodes that come later when it notices them.
+    kubernetes.wait_until(lambda: demo.k8s_client.wait_for_daemon_set(drivers) == 2, "the drivers are on both nodes")
     (tmp_path / "server.yaml").write_text(FILE)
     deployment, service = demo.deploy(tmp_path / "server.yaml", name="server", gpus=4, namespace=namespace)
     deployment.wait_for_ready()
@@ -265,10 +267,10 @@ def test_a_server_is_deployed_on_the_nodes_of_a_pool(
     assert (service.ip, service.is_ready()) == (None, False)
     kubernetes.patch_status(path, {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}})
     assert (service.ip, demo.k8s_client.wait_for_service("server", namespace)) == ("192.0.2.7", "192.0.2.7")
-    assert list(demo.daemon_sets()["kube-system"]) == ["nvidia-driver-installer"]
+    assert list(demo.daemon_sets()["kube-system"]) == [drivers]
     deployment.remove()
     assert deployment.is_deleted()
-    demo.daemon_sets()["kube-system"]["nvidia-driver-installer"].remove()
+    demo.daemon_sets()["kube-system"][drivers].remove()
 
 
 def test_a_token_that_an_api_server_refuses_is_renewed_once(demo: Any) -> None:

@@ -39,6 +39,7 @@ def simulator(kubernetes: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> Iter
         kubernetes.request("DELETE", f"/api/v1/nodes/{name}")
 
 
+@pytest.mark.proof
 def test_every_block_of_the_page_works_as_printed(
     simulator: Any,
     kubernetes: ControlPlane,

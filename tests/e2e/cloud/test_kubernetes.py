@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,7 @@ def test_a_pod_without_a_node_ends_the_wait_with_the_schedulers_words(cluster: C
     assert any("Insufficient nvidia.com/gpu" in reason for reason in status.reasons)
 
 
+@pytest.mark.proof
 def test_nodes_that_are_out_of_stock_are_named(cluster: Cluster, kubernetes: ControlPlane, namespace: str) -> None:
     kubernetes.add(Node(f"spot-{namespace}", labels={"pool": namespace}))
     taints = [{"key": "stock-out", "effect": "NoSchedule"}]
@@ -210,6 +212,7 @@ def during(wait: Callable[[], Any], act: Callable[[], None]) -> Any:
         return waiting.result()
 
 
+@pytest.mark.proof
 def test_a_wait_goes_on_when_the_api_server_is_restarted(
     cluster: Cluster, kubernetes: ControlPlane, node: dict[str, str], pods: Pods
 ) -> None:
@@ -300,14 +303,23 @@ def test_who_may_not_see_pods_can_wait_for_a_deployment(
     assert visitor.wait_for_deployment("server").wanted == 0
 
 
+@pytest.mark.proof
 def test_sigint_ends_a_script_with_the_list(kubernetes: ControlPlane, namespace: str, tmp_path: Path) -> None:
     (tmp_path / "objects.json").write_text(json.dumps(server(gpus=9)[0]))
     script = """
 import sys
 from alipes.cloud.kubernetes import Cluster
+from alipes.cloud.kubernetes.watched import Watched
+
+changed = Watched.changed
+
+def noticed(watched, for_s):
+    print("waiting", flush=True)
+    changed(watched, for_s)
+
+Watched.changed = noticed
 cluster = Cluster(sys.argv[1])
 cluster.deploy("objects.json")
-print("made", flush=True)
 cluster.wait_for_deployment("server", settle_s=1e9)
 """
     process = subprocess.Popen(
@@ -318,7 +330,7 @@ cluster.wait_for_deployment("server", settle_s=1e9)
         text=True,
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "made\n"
+    assert process.stdout.readline() == "waiting\n"
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
@@ -343,6 +355,7 @@ def test_a_stateful_set_is_followed_scaled_and_rolled_back(cluster: Cluster) -> 
     assert (third.images, cluster.status("server").is_complete) == ((IMAGE,), True)
 
 
+@pytest.mark.proof
 def test_a_stateful_set_says_what_a_quota_forbids(cluster: Cluster, kubernetes: ControlPlane) -> None:
     quota = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}
     path = f"/api/v1/namespaces/{cluster.namespace}/resourcequotas"
@@ -354,6 +367,7 @@ def test_a_stateful_set_says_what_a_quota_forbids(cluster: Cluster, kubernetes: 
         cluster.wait_for_stateful_set("server", settle_s=0.5)
 
 
+@pytest.mark.proof
 def test_kubectl_removes_what_the_commands_say(cluster: Cluster, kubernetes: ControlPlane) -> None:
     program = Path(sys.executable).with_name("kubectl")
     if not program.exists():
@@ -364,3 +378,30 @@ def test_kubectl_removes_what_the_commands_say(cluster: Cluster, kubernetes: Con
     subprocess.run([str(program), *words[1:]], check=True, capture_output=True, timeout=60)
     with pytest.raises(CloudError, match="there is no deployment"):
         cluster.status("server")
+
+
+def test_what_pods_have_written_is_read_pod_by_pod(cluster: Cluster, kubernetes: ControlPlane) -> None:
+    kubernetes.pod_log.write_text(
+        "2026-01-01T00:00:00.000000000Z stdout F first\n2026-01-01T00:00:01.000000000Z stdout F last\n"
+    )
+    cluster.apply(server(replicas=2))
+    pods = {pod.name for pod in cluster.wait_for_deployment("server").pods}
+    lines = list(cluster.logs("server"))
+    assert {line.pod for line in lines} == pods
+    assert [(line.container, line.text) for line in lines] == [("server", "first"), ("server", "last")] * 2
+    assert [line.text for line in cluster.logs("server", tail=1)] == ["last", "last"]
+    following = cluster.logs("server", follow=True)
+    assert sorted(line.text for line in islice(following, 4)) == ["first", "first", "last", "last"]
+    with kubernetes.pod_log.open("a") as log:
+        log.write("2026-01-01T00:00:02.000000000Z stdout F later\n")
+    assert {line.pod for line in islice(following, 2) if line.text == "later"} == pods
+
+
+def test_a_container_that_keeps_ending_is_quoted(cluster: Cluster, kubernetes: ControlPlane, pods: Pods) -> None:
+    kubernetes.pod_log.write_text("2026-01-01T00:00:00.000000000Z stdout F no such model\n")
+    cluster.apply(server())
+    cluster.wait_for_deployment("server")
+    pods.report(state={"waiting": {"reason": "CrashLoopBackOff"}}, lastState=ENDED, restarts=2)
+    kubernetes.wait_until(lambda: cluster.status("server").ready == 0, "the deployment has noticed it")
+    with pytest.raises(CloudError, match=r"exit code 3, started again 2 times; its last line: no such model$"):
+        cluster.wait_for_deployment("server")
