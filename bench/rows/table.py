@@ -22,6 +22,7 @@ from bench.rows.reload import ReloadRow
 from bench.rows.row import Better, Facts, Row, Target
 from bench.rows.selftuning import self_tuning_rows
 from bench.rows.sentences import sentence_rows
+from bench.rows.several import several_rows
 from bench.rows.shared import SharedRow
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
@@ -70,6 +71,7 @@ def rows(soak_requests: int) -> list[Row]:
         *streaming_rows(),
         *updates_rows(),
         *calls_rows(),
+        *several_rows(),
         *export_rows(),
         *sentence_rows(),
         *function_rows(),
