@@ -24,8 +24,6 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-import trustme
-
 from support.checkout import ROOT
 from support.ports import free_ports
 from support.waiting import TIMEOUT_S
@@ -311,6 +309,8 @@ class ControlPlane:
             self._end(name)
 
     def _write_keys(self) -> None:
+        import trustme  # most tests start no Kubernetes
+
         authority = trustme.CA()
         certificate = authority.issue_cert("127.0.0.1", "10.0.0.1", "localhost", "kubernetes.default.svc")
         authority.cert_pem.write_to_path(self.authority)
