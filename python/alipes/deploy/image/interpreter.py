@@ -41,8 +41,11 @@ _UNUSED: Final = frozenset(
     }
 )
 _UNUSED_PATTERNS: Final = ("config-*", "_test*.so", "_ctypes_test*", "_tkinter*", "nis.*", "xx*.so", "*.a", "*.exe")
-_SETTINGS: Final = "_sysconfigdata_*.py"
-"""How Python was built: with paths of this machine, which an image has no need of."""
+_SETTINGS: Final = ("_sysconfigdata_*.py", "_sysconfig_vars_*.json", "build-details.json")
+"""How Python was built: with paths of this machine, which an image has no need of. The last two are of Python 3.14."""
+
+_USUAL: Final = ("/usr", f"/{PREFIX}")
+"""Prefixes that say nothing of this machine; every path begins with the first."""
 
 
 def program() -> Path:
@@ -68,8 +71,12 @@ def interpreter() -> Contents:
     found: Contents = {PYTHON: file(program(), runs=True), f"{PREFIX}/bin/python3": link(f"python{RELEASE}")}
     for path, source in tree(library, without=_UNUSED):
         if not any(fnmatch(part, pattern) for part in path.parts for pattern in _UNUSED_PATTERNS):
-            found[str(into / path)] = _settings(source) if fnmatch(path.name, _SETTINGS) else file(source)
+            found[str(into / path)] = _settings(source) if _tells_of_here(path) else file(source)
     return found
+
+
+def _tells_of_here(path: PurePosixPath) -> bool:
+    return sys.base_prefix not in _USUAL and any(fnmatch(path.name, pattern) for pattern in _SETTINGS)
 
 
 def _settings(source: Path) -> Entry:
