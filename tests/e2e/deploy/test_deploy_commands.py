@@ -109,6 +109,21 @@ def test_a_deployment_is_sent_scaled_rolled_back_and_removed(
     assert "nothing of 'models' is in the namespace" in again.message
 
 
+def test_servers_of_streams_are_sent_scaled_and_removed(
+    kubernetes: ControlPlane, deploy: Deploy, tmp_path: Path
+) -> None:
+    values = {"name": "waves", "streams": True, "replicas": 2, "nodeSelector": {"type": "kwok"}}
+    sent = deploy("apply", written(tmp_path, values), "--timeout=200")
+    assert sent.code == 0, sent.err
+    assert "2 of 2 servers" in sent.out
+    assert {"waves-0", "waves-1"} <= {row[0] for row in sent.rows}
+    fewer = deploy("scale", "waves", "1", "--timeout=200")
+    assert (fewer.code, fewer.err) == (0, "")
+    assert "1 of 1 servers" in fewer.out
+    gone = deploy("remove", "waves", "--timeout=200")
+    assert gone.out.count("removed") == 4
+
+
 @pytest.mark.slow("a reason that may pass has to last")
 def test_a_pod_without_a_node_ends_the_wait_with_the_reason(
     kubernetes: ControlPlane, deploy: Deploy, tmp_path: Path

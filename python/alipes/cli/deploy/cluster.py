@@ -37,6 +37,8 @@ REMOVE_HELP: Final = """Remove a deployment with everything that belongs to it, 
 """
 
 _STDIN: Final = "-"
+_SERVERS: Final = ("Deployment", "StatefulSet")
+"""Kinds whose pods are the servers."""
 
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The name of the deployment.")]
 Namespace: TypeAlias = Annotated[
@@ -74,8 +76,8 @@ def apply(  # noqa: PLR0913, PLR0917  # one parameter is one option
         _print_made(made, "would be " if dry_run else "")
         if wait and not dry_run:
             for one in made:
-                if one.kind == "Deployment":
-                    show(cluster.wait_for_deployment(one.name, one.namespace, timeout_s=timeout))
+                if one.kind in _SERVERS:
+                    show(cluster.wait_for_servers(one.name, one.namespace, timeout_s=timeout))
         return 0
 
     return perform(action)
@@ -136,7 +138,7 @@ def scale(  # noqa: PLR0913, PLR0917  # one parameter is one option
     def action() -> int:
         cluster = _cluster(kubeconfig, context, namespace)
         cluster.scale(name, replicas)
-        show(cluster.wait_for_deployment(name, timeout_s=timeout) if wait else cluster.status(name))
+        show(cluster.wait_for_servers(name, timeout_s=timeout) if wait else cluster.status(name))
         return 0
 
     return perform(action)
@@ -158,7 +160,7 @@ def rollback(  # noqa: PLR0913, PLR0917  # one parameter is one option
     def action() -> int:
         cluster = _cluster(kubeconfig, context, namespace)
         print(f"as in revision {cluster.rollback(name, revision)}")
-        show(cluster.wait_for_deployment(name, timeout_s=timeout) if wait else cluster.status(name))
+        show(cluster.wait_for_servers(name, timeout_s=timeout) if wait else cluster.status(name))
         return 0
 
     return perform(action)

@@ -243,6 +243,15 @@ class Cluster:
             ready = one.wait(Wait(one.what, timeout_s, settle_s), look_at)
         return status_of(self._api, ready)
 
+    def wait_for_servers(
+        self, name: str, namespace: str | None = None, *, timeout_s: float | None = None, settle_s: float = SETTLE_S
+    ) -> Status:
+        """Wait for a deployment, or for a stateful set where there is none of the name; see `wait_for_deployment`."""
+        one = self._workload(name, namespace)
+        with self._listed():
+            ready = one.wait(Wait(one.what, timeout_s, settle_s), look_at)
+        return status_of(self._api, ready)
+
     def wait_for_daemon_set(
         self,
         name: str,
