@@ -40,6 +40,7 @@ NEEDS = {
     "kubernetes": "deploy",
     "helm": "deploy",
     "dashboards": "deploy",
+    "several-servers": "deploy",
 }
 # Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load
 # for seconds, train and export with heavy frameworks, or make images. What they show has tests of its own in the gate.

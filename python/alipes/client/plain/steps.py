@@ -6,6 +6,7 @@ and `AsyncClient` differ only in the driver, so each verb is written once.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -212,12 +213,24 @@ class Together:
     verbs: tuple[Steps[Any], ...]
 
     def run(self, link: ClientLink) -> list[Any]:
-        """Performs each on a thread, and waits for all."""
-        from concurrent.futures import ThreadPoolExecutor  # clients of one server never need it
+        """Performs each on a thread, and waits for all; Ctrl-C ends the wait, and a program does not wait either."""
+        found: list[Any] = [None] * len(self.verbs)
 
-        with ThreadPoolExecutor(len(self.verbs), "alipes-client") as pool:
-            futures = [pool.submit(perform, steps, lambda: link) for steps in self.verbs]
-            return [future.exception() or future.result() for future in futures]
+        def work(number: int, steps: Steps[Any]) -> None:
+            try:
+                found[number] = perform(steps, lambda: link)
+            except BaseException as error:
+                found[number] = error
+
+        threads = [
+            threading.Thread(target=work, args=each, name="alipes-client", daemon=True)
+            for each in enumerate(self.verbs)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
 
 
 Step: TypeAlias = (
