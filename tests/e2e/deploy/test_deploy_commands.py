@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from alipes.deploy import described, kubernetes_objects
 from alipes.deploy.yaml_text import yaml_of
-from support.command import Done, alipes_process
+from support.command import Done, alipes
 from support.deployment_values import VALUE_SETS
 from support.kube import VISITOR, ControlPlane
 
@@ -22,11 +22,11 @@ IMAGE = "registry.example.org/models:1"
 
 @pytest.fixture
 def deploy(api_server: ControlPlane, namespace: str) -> Deploy:
-    """`alipes deploy` in the test's namespace, as a process."""
+    """`alipes deploy` in the test's namespace."""
 
     def run(verb: str, *words: str, user: str = "admin") -> Done:
         kubeconfig = api_server.kubeconfig(user, namespace)
-        return alipes_process("deploy", verb, *words, f"--kubeconfig={kubeconfig}")
+        return alipes("deploy", verb, *words, f"--kubeconfig={kubeconfig}")
 
     return run
 
@@ -192,8 +192,8 @@ def test_a_file_that_is_missing_is_one_sentence(deploy: Deploy, tmp_path: Path) 
 
 def test_helm_s_values_and_the_writers_are_one_file(tmp_path: Path) -> None:
     chart = tmp_path / "chart"
-    done = alipes_process("deploy", "helm", "--name=models", f"--image={IMAGE}", f"--output={chart}")
+    done = alipes("deploy", "helm", "--name=models", f"--image={IMAGE}", f"--output={chart}")
     assert done.code == 0, done.err
-    plain = alipes_process("deploy", "kubernetes", f"--values={chart}/values.yaml")
-    assert plain.out == alipes_process("deploy", "kubernetes", "--name=models", f"--image={IMAGE}").out
+    plain = alipes("deploy", "kubernetes", f"--values={chart}/values.yaml")
+    assert plain.out == alipes("deploy", "kubernetes", "--name=models", f"--image={IMAGE}").out
     assert json.loads((chart / "values.schema.json").read_text())["$defs"]
