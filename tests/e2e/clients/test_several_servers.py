@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from alipes.client import AsyncClient, Client, Retry
+from alipes.client.plain import failover
+from alipes.client.servers import watch
 from alipes.errors import AlipesError, InvalidArgument, NotFound, NotReady, TransportError, Unsupported
 from support.models import add_model, counts_up, times
 from support.ports import unused_address
@@ -89,6 +91,13 @@ def switches(pair: list[ServerProcess]) -> Iterator[list[Switch]]:
 
 
 @pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers are taken for gone where they are gone, not where this machine is slow."""
+    monkeypatch.setattr(failover, "_INTRODUCTION_S", TIMEOUT_S)
+    monkeypatch.setattr(watch, "LOOK_S", TIMEOUT_S)
+
+
+@pytest.fixture
 def silent() -> Iterator[str]:
     """The address of somebody who accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -107,6 +116,7 @@ def doubled(client: Client, count: int = 1) -> None:
         assert client.infer("double", ROW * number).tolist() == [[2 * number, 2 * number]]
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("mixed", ["grpc", "http", "unnamed"])
 def test_calls_are_spread_and_each_is_executed_once(pair: list[ServerProcess], mixed: str) -> None:
     addresses = {
@@ -133,6 +143,7 @@ def test_calls_are_spread_and_each_is_executed_once(pair: list[ServerProcess], m
     assert min(counts) >= 4
 
 
+@pytest.mark.usefixtures("patient")
 def test_coroutines_are_spread_over_the_servers(pair: list[ServerProcess]) -> None:
     before = [executed(server) for server in pair]
 
@@ -151,12 +162,12 @@ def test_one_server_is_dead_one_silent_and_one_no_inference_server(
 ) -> None:
     dead = unused_address()
     before = executed(pair[0])
-    with Client([dead, silent, pair[1].metrics, pair[0].grpc], retry=Retry(times=0)) as client:
+    with Client([dead, silent, pair[1].metrics, pair[0].grpc], retry=Retry(times=10)) as client:
         doubled(client, 10)
     assert executed(pair[0]) - before == 10
     lost = {record.args[0].place.address: record.getMessage() for record in caplog.records if "is left" in record.msg}
     assert "Connection refused" in lost[dead]
-    assert "no answer" in lost[silent]
+    assert "answer" in lost[silent].partition("answers again")[2]
     assert "is no inference server" in lost[pair[1].metrics]
 
 
@@ -229,6 +240,7 @@ def test_a_server_that_comes_back_is_found_again(pair: list[ServerProcess], swit
         doubled(client, 4)
 
 
+@pytest.mark.usefixtures("patient")
 def test_sequences_stay_at_their_server(pair: list[ServerProcess], switches: list[Switch]) -> None:
     def update(number: int, **flags: bool) -> int:
         return int(client.infer("count", {"X": ONE}, sequence_id=number, **flags)["Y"][0, 0])
@@ -254,6 +266,7 @@ def test_sequences_stay_at_their_server(pair: list[ServerProcess], switches: lis
         assert [update(number, sequence_end=True) for number in lost] == [2, 2]
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_stream_stays_at_its_server_and_ends_with_it(pair: list[ServerProcess], switches: list[Switch]) -> None:
     value = np.array([7], np.int32)
     with Client([unused_address(), *(switch.address for switch in switches)]) as client:

@@ -19,7 +19,7 @@ __all__ = ["Failover", "at"]
 
 T = TypeVar("T")
 
-_INTRODUCTION_S: Final = 0.5
+_INTRODUCTION_S: Final = 0.8
 """The longest wait for a server's first answer, which brings nothing but its name, while there are others: one that
 accepts connections and is silent, or speaks another protocol, gets no request."""
 
