@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from alipes.deploy.description import Description, Resources
+from alipes.deploy.image.settings import MODELS, USER
 from alipes.deploy.quantities import bytes_of, cores_of
-from alipes.deploy.repository_place import BUCKETS, MODELS, VOLUME
+from alipes.deploy.repository_place import BUCKETS, VOLUME
 from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
 from alipes.errors import ConfigError
 
@@ -54,7 +55,7 @@ def _service(description: Description) -> dict[str, Any]:
         "environment": dict(description.environment),
         "env_file": list(description.secrets),
         "volumes": volumes,
-        "user": "10001:10001",
+        "user": f"{USER}:{USER}",
         "read_only": True,
         "tmpfs": ["/tmp"],
         "cap_drop": ["ALL"],

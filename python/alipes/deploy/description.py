@@ -9,6 +9,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
+from alipes.deploy.image.settings import MODELS
+
 __all__ = [
     "Description",
     "Key",
@@ -209,7 +211,7 @@ class Description(_Part, frozen=True, kw_only=True):
 
     name: Name = "alipes"
     image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^\S+$")] = "alipes:latest"
-    repository: Annotated[str, Meta(min_length=1, max_length=4096)] = "/models"
+    repository: Annotated[str, Meta(min_length=1, max_length=4096)] = MODELS
     pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     pull_secrets: tuple[str, ...] = ()
     replicas: Count = 1

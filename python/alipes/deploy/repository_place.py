@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from alipes.deploy.image.settings import MODELS
 from alipes.errors import ConfigError
 
-__all__ = ["BUCKETS", "MODELS", "VOLUME", "Claim", "check_repository", "claim_of", "served"]
+__all__ = ["BUCKETS", "VOLUME", "Claim", "check_repository", "claim_of", "served"]
 
-MODELS: Final = "/models"
-"""Where a volume with models is mounted."""
 VOLUME: Final = "pvc://"
 BUCKETS: Final = ("gs://", "s3://", "az://")
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from alipes.deploy.description import Description
+from alipes.deploy.image.settings import MODELS, USER
 from alipes.deploy.kubernetes.metadata import HTTP, labels, scheme
-from alipes.deploy.repository_place import MODELS, claim_of
+from alipes.deploy.repository_place import claim_of
 from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
 
 __all__ = ["pod"]
 
 Object = dict[str, Any]
 
-_USER: Final = 10001
-"""Of the image; a cluster may put another in its place."""
 _FAILURES: Final = 3
 """Questions without an answer after which a server counts as not ready; as dead after ten times as many."""
 
@@ -46,9 +45,9 @@ def _spec(description: Description) -> Object:
         "terminationGracePeriodSeconds": stop_s(description),
         "securityContext": {
             "runAsNonRoot": True,
-            "runAsUser": _USER,
-            "runAsGroup": _USER,
-            "fsGroup": _USER,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [_container(description)],
