@@ -330,14 +330,7 @@ def test_a_name_is_looked_up_again_when_servers_are_gone(
     with Switch(pair[0].grpc, "127.0.0.2") as first:
         port = int(first.address.rpartition(":")[2])
         known = ["127.0.0.2"]
-        real = socket.getaddrinfo
-
-        def look_up(host: Any, *arguments: Any, **options: Any) -> list[Any]:
-            if host != "servers.test":
-                return real(host, *arguments, **options)
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (number, port)) for number in known]
-
-        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        name_means(monkeypatch, known, port)
         with Switch(pair[1].grpc, "127.0.0.3", port) as second, Client(f"dns:///servers.test:{port}") as client:
             doubled(client, 4)
             known[:] = ["127.0.0.3"]
@@ -353,6 +346,55 @@ def test_a_name_is_looked_up_again_when_servers_are_gone(
 
             until(answered)
             assert second.address.startswith("127.0.0.3")
+
+
+def test_a_call_that_all_have_refused_goes_to_who_has_the_name_now(
+    pair: list[ServerProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(Switch(pair[0].grpc, "127.0.0.2"))
+        port = int(first.address.rpartition(":")[2])
+        stack.enter_context(Switch(pair[1].grpc, "127.0.0.3", port))
+        known = ["127.0.0.2"]
+        name_means(monkeypatch, known, port)
+        # No thread of the client looks the name up in this time.
+        monkeypatch.setattr(watch, "RENEW_S", TIMEOUT_S)
+        monkeypatch.setattr(failover, "RENEW_SOON_S", 0.0)
+        client = stack.enter_context(Client(f"dns:///servers.test:{port}"))
+        doubled(client, 2)
+
+        async def renamed() -> float:
+            known[:] = ["127.0.0.2"]
+            async with AsyncClient(f"dns:///servers.test:{port}") as other:
+                with pytest.raises((NotReady, NotFound)):
+                    await other.infer("double", ROW)
+                known[:] = ["127.0.0.3"]
+                return float((await other.infer("double", ROW))[0, 0])
+
+        one = stack.enter_context(Client(pair[0].grpc))
+        one.unload("double")
+        try:
+            with pytest.raises((NotReady, NotFound)):
+                client.infer("double", ROW)
+            known[:] = ["127.0.0.3"]
+            before = executed(pair[1])
+            doubled(client)
+            assert executed(pair[1]) == before + 1
+            assert asyncio.run(renamed()) == 2
+        finally:
+            one.load("double")
+
+
+def name_means(monkeypatch: pytest.MonkeyPatch, known: list[str], port: int) -> None:
+    """Has the name `servers.test` stand for addresses that are known when it is looked up."""
+    real = socket.getaddrinfo
+
+    def look_up(host: Any, *arguments: Any, **options: Any) -> list[Any]:
+        if host != "servers.test":
+            return real(host, *arguments, **options)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (number, port)) for number in known]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
 def test_a_server_that_refuses_leaves_its_requests_to_others(pair: list[ServerProcess]) -> None:

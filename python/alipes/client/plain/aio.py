@@ -18,6 +18,7 @@ from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import (
     Listen,
     Look,
+    LookUp,
     OpenStream,
     Pause,
     ServerStep,
@@ -364,7 +365,7 @@ class AsyncClient(PlainClient):
             return await asyncio.sleep(step.seconds)
         if isinstance(step, TransportStep):
             return step.run(link)
-        if isinstance(step, (Look, Listen, Where, OpenStream)):
+        if isinstance(step, (Look, LookUp, Listen, Where, OpenStream)):
             return await in_thread(lambda: step.run(link))
         if isinstance(step, ServerStep):
             return await self._perform(step.step, step.link)

@@ -11,7 +11,8 @@ from typing import Any, Final, TypeVar
 from alipes.client.plain.base import PlainClient
 from alipes.client.plain.retry import Attempts, Failure
 from alipes.client.plain.several_errors import no_server, sequence_lost
-from alipes.client.plain.steps import Pause, ServerStep, Step, Steps
+from alipes.client.plain.steps import LookUp, Pause, ServerStep, Step, Steps
+from alipes.client.servers.renewal import RENEW_SOON_S
 from alipes.client.servers.spread import Server, Servers
 from alipes.errors import AlipesError, DeadlineExceeded, NotFound, TransportError, Unsupported
 
@@ -23,6 +24,9 @@ _INTRODUCTION_S: Final = 0.8
 """The longest wait for a server's first answer, which brings nothing but its name, while there are others: one that
 accepts connections and is silent, or speaks another protocol, gets no request."""
 
+_LOOK_UP_S: Final = 1.0
+"""The longest wait for the addresses of a name: a call that has tried all servers goes on without them."""
+
 
 class Failover:
     """One call to several servers."""
@@ -32,6 +36,7 @@ class Failover:
         self._servers = servers
         self._attempts = attempts
         self._failures: dict[Server[PlainClient], AlipesError] = {}
+        self._is_fit: Callable[[PlainClient], bool] = _any_is_fit
         self._unfit: frozenset[Server[PlainClient]] = frozenset()
         self._to_count = False
 
@@ -41,6 +46,7 @@ class Failover:
 
     def only(self, is_fit: Callable[[PlainClient], bool]) -> None:
         """Leaves out servers that cannot answer this call."""
+        self._is_fit = is_fit
         self._unfit = frozenset(server for server in self._servers.all if not is_fit(server.member))
 
     def note_first(self, failed: Failure) -> None:
@@ -155,15 +161,29 @@ class Failover:
             self._attempts.count()
 
     def _next_round_steps(self) -> Steps[None]:
-        """Pauses after all servers were tried.
+        """Looks for further servers after all were tried, and pauses where there are none.
 
         Raises:
             AlipesError: If they are not tried again.
         """
+        if self._servers.is_renewed and (yield from self._look_up_steps()):
+            return
         failures = {f"{server}": error for server, error in self._failures.items()}
         self._to_count = False
         yield Pause(self._attempts.after(no_server(failures)))
         self._failures.clear()
+
+    def _look_up_steps(self) -> Steps[bool]:
+        """Looks the names up: in an update all servers that were there a moment ago may have stopped."""
+        left_s = self.left_s()
+        wait_s = _LOOK_UP_S if left_s is None else min(left_s, _LOOK_UP_S)
+        yield LookUp(lambda: self._servers.renew_after(RENEW_SOON_S), wait_s)
+        self.only(self._is_fit)
+        return not set(self._servers.all) <= self._failures.keys() | self._unfit
+
+
+def _any_is_fit(_: PlainClient) -> bool:
+    return True
 
 
 def at(member: PlainClient, steps: Generator[Step, Any, T]) -> Steps[T]:

@@ -20,6 +20,7 @@ __all__ = [
     "InferStep",
     "Listen",
     "Look",
+    "LookUp",
     "OpenStream",
     "Pause",
     "ServerStep",
@@ -145,6 +146,25 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
+class LookUp:
+    """A look for further servers behind the names of a client; its result is `None`.
+
+    Attributes:
+        look_up: Looks the names up.
+        wait_s: The longest wait for it: it goes on by itself afterwards.
+    """
+
+    look_up: Callable[[], None]
+    wait_s: float
+
+    def run(self, _link: ClientLink) -> None:
+        """Asks, and waits for an answer."""
+        thread = threading.Thread(target=self.look_up, name="alipes-client-look-up", daemon=True)
+        thread.start()
+        thread.join(max(0.0, self.wait_s))
+
+
+@dataclass(frozen=True, slots=True)
 class OpenStream:
     """Opens a stream with one request on it, the only one; its result is the stream.
 
@@ -234,7 +254,17 @@ class Together:
 
 
 Step: TypeAlias = (
-    InferStep | ControlStep | Pause | Look | Listen | Where | OpenStream | TransportStep | ServerStep | Together
+    InferStep
+    | ControlStep
+    | Pause
+    | Look
+    | LookUp
+    | Listen
+    | Where
+    | OpenStream
+    | TransportStep
+    | ServerStep
+    | Together
 )
 Steps: TypeAlias = Generator[Step, Any, T]
 """A verb in progress; its return value is the verb's result."""

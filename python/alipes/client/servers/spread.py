@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from alipes.client.backoff import NOT_BEGUN
 from alipes.client.servers.addresses import Place
+from alipes.client.servers.renewal import Renewal
 from alipes.client.servers.watch import Watch
 from alipes.errors import AlipesError, NotFound, Overloaded, TransportError
 
@@ -117,7 +118,7 @@ class Servers(Generic[M]):
             TransportError: If the places cannot be looked up.
         """
         self._where, self._make, self.is_live = where, make, is_live
-        self.is_renewed = renewed
+        self._renewal = Renewal() if renewed else None
         self._lock = threading.Lock()
         self._all = tuple(Server(place, make(place)) for place in where())
         self._up = self._all
@@ -258,6 +259,16 @@ class Servers(Generic[M]):
             self.idle.extend(server for server in self._all if server.place.address not in known)
             self._up = tuple(one for one in self._all if one.lost is None)
 
+    def renew_after(self, pause_s: float) -> None:
+        """Looks the places up again, where they may change and that was not done within so many seconds."""
+        if self._renewal is not None:
+            self._renewal.after(pause_s, self.renew)
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether the places may change."""
+        return self._renewal is not None
+
     def close(self) -> None:
         """Looks after no server any more."""
         with self._lock:
@@ -312,6 +323,7 @@ class Servers(Generic[M]):
         """In a child process: calls in flight and the thread that looks are the parent's."""
         self._lock = threading.Lock()
         self._watch = None
+        self._renewal = Renewal() if self.is_renewed else None
         for server in self._all:
             server.in_flight, server.busy, server.quick = 0, False, None
         self.idle = deque(self._all)

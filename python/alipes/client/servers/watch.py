@@ -8,7 +8,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from alipes.errors import AlipesError
+from alipes.client.servers.renewal import RENEW_S, RENEW_SOON_S
 
 if TYPE_CHECKING:
     from alipes.client.servers.spread import Server, Servers
@@ -29,10 +29,6 @@ _FIRST_PAUSE_S: Final = 0.1
 _MOST_PAUSE_S: Final = 2.0
 """Pauses between looks at a server that is gone: they double."""
 
-_RENEW_S: Final = 30.0
-_RENEW_SOON_S: Final = 1.0
-"""How often names are looked up again; and how often while a server is gone."""
-
 
 class Watch:
     """Looks after the servers of one client, for as long as there is that client."""
@@ -45,7 +41,6 @@ class Watch:
         self._pauses: weakref.WeakKeyDictionary[Server[Any], tuple[float, float]] = weakref.WeakKeyDictionary()
         self._silent: weakref.WeakKeyDictionary[Server[Any], tuple[int, int]] = weakref.WeakKeyDictionary()
         self._looking: set[Server[Any]] = set()
-        self._renewed_s = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="alipes-client-watch", daemon=True)
         self._thread.start()
 
@@ -83,12 +78,7 @@ class Watch:
                     self._look(servers, server)
             elif self._is_silent(server):
                 self._look(servers, server)
-        if servers.is_renewed and now_s - self._renewed_s >= (_RENEW_SOON_S if gone else _RENEW_S):
-            self._renewed_s = now_s
-            try:
-                servers.renew()
-            except AlipesError as error:
-                _LOG.warning("%s: the servers stay as they are", error)
+        servers.renew_after(RENEW_SOON_S if gone else RENEW_S)
 
     def _is_silent(self, server: Server[Any]) -> bool:
         """Whether it has had calls for some ticks, and answered none."""
