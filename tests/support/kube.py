@@ -61,6 +61,8 @@ _CONTROLLERS_IN_USE = tuple(
         "statefulset",
     )
 )
+# Of those that stand in documents and nowhere else (RFC 5737).
+_NO_ADDRESS = "192.0.2.1"
 _READY = ("/readyz", "/api/v1/namespaces/default")
 
 
@@ -222,7 +224,9 @@ class ControlPlane:
             "--service-cluster-ip-range=10.0.0.0/24",
             "--authorization-mode=RBAC",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
-            "--endpoint-reconciler-type=none",  # its address, 127.0.0.1, is no endpoint that it would publish
+            # It publishes no address, and looks for none of its own: a network without a way out has none.
+            "--endpoint-reconciler-type=none",
+            f"--advertise-address={_NO_ADDRESS}",
             "--allow-privileged",
             "--enable-priority-and-fairness=false",  # it weighs callers against each other all the time
         )
@@ -277,7 +281,16 @@ class ControlPlane:
     def add(self, node: Node) -> None:
         """Add a node, and return once it is ready."""
         self.request("POST", "/api/v1/nodes", node.document())
-        self.wait_until(lambda: self._is_ready(node.name), f"{node.name} is ready")
+        self.wait_until(lambda: self.is_ready(node.name), f"{node.name} is ready")
+
+    def is_ready(self, node: str) -> bool:
+        """Whether a node is there and takes pods."""
+        try:
+            found = self.request("GET", f"/api/v1/nodes/{node}")
+        except Refused:
+            return False
+        conditions = found["status"].get("conditions", [])
+        return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
     def namespace(self, name: str) -> None:
         """Make a namespace, and return once pods can be made in it, where controllers run."""
@@ -332,7 +345,7 @@ class ControlPlane:
     def _run(self, program: str, *arguments: str) -> None:
         assert program not in self._processes
         # `setpriv` lets the kernel end the process when this one is killed.
-        command = ["setpriv", "--pdeathsig", "KILL", str(_program(program)), *arguments]
+        command = ["setpriv", "--pdeathsig", "KILL", str(program_file(program)), *arguments]
         with self._log(program).open("ab") as log:
             self._processes[program] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
@@ -357,10 +370,6 @@ class ControlPlane:
         except (OSError, Refused):
             return False
         return True
-
-    def _is_ready(self, node: str) -> bool:
-        conditions = self.request("GET", f"/api/v1/nodes/{node}")["status"].get("conditions", [])
-        return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 @contextmanager
@@ -391,9 +400,10 @@ def need(*programs: str) -> None:
     Raises:
         Missing: If one is not.
     """
-    if missing := [name for name in programs if not _program(name).exists()]:
+    if missing := [name for name in programs if not program_file(name).exists()]:
         raise Missing(f"needs Kubernetes' own programs ({', '.join(missing)}): make kube")
 
 
-def _program(name: str) -> Path:
+def program_file(name: str) -> Path:
+    """Where a program is, or would be."""
     return _programs_folder() / "bin" / name

@@ -207,7 +207,12 @@ STAGES: Sequence[Stage] = (
     _extra("tune", "searches by optuna, Model Analyzer's files, pictures of trials", "--extra tune --extra plots"),
     _extra("plots", "pictures of records, streams and load tests", "--extra plots --extra tables --group browser"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
-    _extra("deploy", "what deploys a server, written, checked and sent to Kubernetes", "--extra deploy --group fleet"),
+    _extra(
+        "deploy",
+        "what deploys a server, written, checked and sent to Kubernetes; its pods on a real node",
+        "--extra deploy --group fleet",
+        800,
+    ),
     _extra(
         "google",
         "clusters of Google Cloud, by its own client against a simulator; a talk's cells on one",

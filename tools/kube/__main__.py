@@ -1,8 +1,9 @@
 """`make kube`: builds Kubernetes' own programs for tests, from Go modules, into a folder of the user's cache.
 
-etcd, the API server, the controller manager, the scheduler, and kwok, whose nodes need no machines. It takes a quarter
-of an hour of the cores the first time and nothing afterwards; a new version has a folder of its own. Tests that need
-the programs are skipped, with this as their reason, until they are built.
+etcd, the API server, the controller manager, the scheduler, kwok, whose nodes need no machines, and the kubelet, which
+makes a node of this one. It takes a quarter of an hour of the cores the first time and nothing afterwards; a new
+version has a folder of its own. Tests that need the programs are skipped, with this as their reason, until they are
+built.
 
     python3 tools/kube                    all of them
     python3 tools/kube etcd kube-apiserver   these

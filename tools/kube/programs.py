@@ -49,7 +49,7 @@ PROGRAMS = {
     "etcd": Program(_KUBERNETES, "go.etcd.io/etcd/server/v3"),
     **{
         name: Program(_KUBERNETES, f"k8s.io/kubernetes/cmd/{name}", _VERSION_FLAGS)
-        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
     },
     # Nodes without machines.
     "kwok": Program(_KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
