@@ -218,4 +218,11 @@ def test_an_image_that_is_not_there_ends_the_wait_with_the_reason(empty: Deploye
 def test_a_server_with_too_little_memory_is_named_as_killed_for_it(empty: Deployed) -> None:
     done = empty.apply(empty.place.image("1"), "--set=resources.memory=32Mi")
     assert done.code == 1
-    assert "OOMKilled" in done.message or "killed for its memory; its limit is 32Mi" in done.message
+    assert "container alipes was killed for its memory; its limit is 32Mi" in done.message
+    (pod,) = empty.pods()
+    (state,) = pod["status"]["containerStatuses"]
+    ended = state["state"].get("terminated") or state["lastState"]["terminated"]
+    assert ended["reason"] == "OOMKilled"
+    status = empty.run("status", NAME)
+    assert status.code == 3
+    assert "its limit is 32Mi" in status.out
