@@ -57,14 +57,14 @@ class Deployed:
     place: Place
     namespace: str
 
-    def apply(self, image: str, *words: str) -> Done:
+    def apply(self, image: str, *words: str, timeout_s: int = 240) -> Done:
         written = alipes("deploy", "kubernetes", f"--name={NAME}", f"--image={image}", *SMALL, *words)
         assert (written.code, written.err) == (0, "")
-        return self.run("apply", "-", text=written.out)
+        return self.run("apply", "-", text=written.out, timeout_s=timeout_s)
 
-    def run(self, verb: str, *words: str, text: str = "") -> Done:
+    def run(self, verb: str, *words: str, text: str = "", timeout_s: int = 240) -> Done:
         kubeconfig = self.place.plane.kubeconfig(namespace=self.namespace)
-        waits = ["--timeout=240"] if verb in {"apply", "scale", "rollback", "remove"} else []
+        waits = [f"--timeout={timeout_s}"] if verb in {"apply", "scale", "rollback", "remove"} else []
         return alipes("deploy", verb, *words, *waits, f"--kubeconfig={kubeconfig}", text=text)
 
     def pods(self) -> list[dict[str, Any]]:
@@ -226,3 +226,11 @@ def test_a_server_with_too_little_memory_is_named_as_killed_for_it(empty: Deploy
     status = empty.run("status", NAME)
     assert status.code == 3
     assert "its limit is 32Mi" in status.out
+
+
+def test_a_server_that_does_not_answer_the_probe_is_not_ready(empty: Deployed) -> None:
+    done = empty.apply(empty.place.image("1"), "--set=arguments=[--http-port=9000]", timeout_s=60)
+    assert done.code == 1
+    assert "Startup probe failed" in done.message
+    assert "connection refused" in done.message
+    assert empty.addresses() == []
