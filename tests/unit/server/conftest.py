@@ -10,11 +10,20 @@ from alipes.config.load import parse_flags
 from alipes.repository.repository import Repository
 from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
+from alipes.server.log import log
 from alipes.server.planner import Planner
 from support.data_plane import DataPlane
 from support.folders import CONFIG, backend_of, make_model
 
 MakeModel = Callable[..., Path]
+
+
+@pytest.fixture
+def server_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What the server's log says, each line once: pytest adds handlers to it where a test before has configured it."""
+    monkeypatch.setattr(log, "handlers", [])
+    monkeypatch.setattr(log, "propagate", True)
+    return caplog
 
 
 @pytest.fixture

@@ -72,15 +72,14 @@ def test_the_log_is_changed_in_every_mode(ask_refused: Ask, monkeypatch: pytest.
 
 
 def test_the_log_says_last_what_a_client_turns_off(
-    ask_refused: Ask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ask_refused: Ask, monkeypatch: pytest.MonkeyPatch, server_log: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("alipes.server.control.change", lambda options: log.info("changed %s", options.error))
-    monkeypatch.setattr(log, "propagate", True)
     settings = {"verbose_level": 0, "info": True, "warning": True, "error": True, "format": "default"}
-    with caplog.at_level("INFO", log.name):
+    with server_log.at_level("INFO", log.name):
         ask_refused(Request("log", "", json.dumps(settings)))
         ask_refused(Request("log", "", json.dumps(settings | {"warning": False, "error": False})))
-    assert caplog.messages == ["changed True", "a client asks for a log without warnings, errors", "changed False"]
+    assert server_log.messages == ["changed True", "a client asks for a log without warnings, errors", "changed False"]
 
 
 def test_a_failure_is_the_answer(ask: Ask) -> None:

@@ -105,13 +105,12 @@ def test_an_unsafe_name_is_answered_as_an_unknown_one(lifecycle: Lifecycle, name
 
 
 def test_a_broken_configuration_is_logged_and_hidden_from_the_client(
-    lifecycle: Lifecycle, model: MakeModel, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    lifecycle: Lifecycle, model: MakeModel, server_log: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("alipes.server.log.log.propagate", True)
     model("m", config=CONFIG.replace("max_batch_size", "max_batch_sise"))
     assert failure_of(lambda: lifecycle.load("m"))[1] == "failed to load 'm', failed to poll from model repository"
-    assert "Poll failed for model directory 'm': " in caplog.text
-    assert "max_batch_size" in caplog.text  # the nearest key
+    assert "Poll failed for model directory 'm': " in server_log.text
+    assert "max_batch_size" in server_log.text  # the nearest key
 
 
 def test_a_model_without_versions_is_refused(lifecycle: Lifecycle, data_plane: DataPlane, model: MakeModel) -> None:

@@ -123,15 +123,12 @@ def test_all_models_together_are_bounded_too(steps: Steps, hang: Hang) -> None:
     hang.may_end.set()
 
 
-def test_the_log_says_how_long_a_load_has_been_under_way(
-    hang: Hang, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("alipes.server.log.log.propagate", True)
+def test_the_log_says_how_long_a_load_has_been_under_way(hang: Hang, server_log: pytest.LogCaptureFixture) -> None:
     steps, results = Steps(report_s=0.01), []
     load = Load(ModelKey("m"))
     thread = threading.Thread(target=lambda: results.append(steps.run(load, hang)))
     thread.start()
-    until(lambda: caplog.text.count("'m' has been loading for 0 s") >= 2)
+    until(lambda: server_log.text.count("'m' has been loading for 0 s") >= 2)
     hang.may_end.set()
     thread.join()
     assert results == ["late"]

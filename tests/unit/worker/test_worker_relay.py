@@ -63,14 +63,14 @@ for child in waiting:
 
 NO_THREADS = """
 os.waitpid(forked(call), 0)
-threading.stack_size(1 << 46)
+threading.stack_size(1 << 47)
 os.waitpid(forked(call), 0)
 threading.stack_size(0)
 os.waitpid(forked(call), 0)
 """
 
 NO_FIRST_THREAD = """
-threading.stack_size(1 << 46)
+threading.stack_size(1 << 47)
 os.waitpid(forked(call), 0)
 threading.stack_size(0)
 os.waitpid(forked(call), 0)
