@@ -42,6 +42,8 @@ sequence_batching { direct { } control_input [
 """
 # So long that no level settles.
 ENDLESS = ("-p", "300", "-r", "100000", "-s", "0.0001")
+# Requests that take longer than a window.
+ENOUGH = 3000
 WAYS = {
     "http": ("identity", "http", ("--shape", "INPUT0:4")),
     "grpc": ("identity", "grpc", ("--shape", "INPUT0:4", "--concurrency-range", "3")),
@@ -85,11 +87,11 @@ class Analyzer:
 
 @contextmanager
 def measuring(server: ServerProcess, way: str) -> Iterator[Analyzer]:
-    """A run that has measured something."""
+    """A run that has measured something: a whole window at least, even of a quick server."""
     tester = Analyzer(server, way)
     try:
         with Client(server.http) as client:
-            until(lambda: client.statistics(tester.model)[0]["inference_stats"]["success"]["count"] > 300)
+            until(lambda: client.statistics(tester.model)[0]["inference_stats"]["success"]["count"] > ENOUGH)
         yield tester
     finally:
         tester.process.kill()
@@ -132,7 +134,7 @@ def test_a_server_that_goes_on_is_measured_on(server: ServerProcess) -> None:
         server.signal(signal.SIGSTOP)
         server.signal(signal.SIGCONT)
         counted = client.statistics("identity")[0]["inference_stats"]["success"]["count"]
-        until(lambda: client.statistics("identity")[0]["inference_stats"]["success"]["count"] > counted + 300)
+        until(lambda: client.statistics("identity")[0]["inference_stats"]["success"]["count"] > counted + ENOUGH)
         tester.process.send_signal(signal.SIGINT)
         done = tester.end()
     assert (done.code, done.err) == (0, "Interrupt signal (2) received: what was measured until then is above.\n")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any, Final, Protocol
 
 from alipes._core import LoadTestEngine, LoadTestRequests
@@ -84,6 +87,7 @@ class LevelMeasurement:
         self._load = load
         self._measuring = measuring
         self._looks = looks
+        self._is_interrupted = False
 
     def measure(self, value: float, watch: Watch) -> MeasuredLevel:
         """Measures a level.
@@ -95,15 +99,38 @@ class LevelMeasurement:
         try:
             if measuring.warm_up_requests:
                 self._warm_up(value)
-            for window in self._windows(value):
-                windows.append(window)
-                if outcome := self._ended(windows, watch):
-                    return MeasuredLevel(value, windows, *outcome)
+            with self._interrupts_noted():
+                for window in self._windows(value):
+                    windows.append(window)
+                    if outcome := self._ended(windows, watch):
+                        return MeasuredLevel(value, windows, *outcome)
         except KeyboardInterrupt:
             return MeasuredLevel(value, windows, "interrupted")
         if measuring.requests:
             return MeasuredLevel(value, windows, "over_limit" if self._is_above(windows) else "settled")
         return MeasuredLevel(value, windows, "rate_settled" if self._rate_agrees(windows) else "not_settled")
+
+    @contextmanager
+    def _interrupts_noted(self) -> Iterator[None]:
+        """Inside, an interrupt ends the window that is being measured, wherever it comes; a second one ends the level.
+
+        An exception in the middle of a window would lose what the window has measured.
+        """
+
+        def note(_number: int, _frame: FrameType | None) -> None:
+            if self._is_interrupted:
+                raise KeyboardInterrupt
+            self._is_interrupted = True
+
+        self._is_interrupted = False
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _ended(self, windows: Sequence[MeasuredWindow], watch: Watch) -> tuple[Outcome, str] | None:
         """How the level ends with these windows; `None` where it goes on."""
@@ -141,7 +168,6 @@ class LevelMeasurement:
     def _windows(self, value: float) -> Iterator[MeasuredWindow]:
         """Windows one after the other: each begins where the last one ended."""
         measuring, seen = self._measuring, self._look()
-        self._is_interrupted = False
         with self._running(value, measuring.requests or None) as engine:
             begun, begun_ns = time.perf_counter(), time.time_ns()
             for _ in range(1 if measuring.requests else measuring.most_windows):
@@ -184,12 +210,9 @@ class LevelMeasurement:
     def _wait(self, engine: LoadTestEngine, seconds: float, is_exact: bool) -> bool:
         """Waits for a slice, and returns whether the load is over; `is_exact` notices its end at once."""
         until = time.perf_counter() + seconds
-        try:
-            while (left_s := until - time.perf_counter()) > 0:
-                if engine.wait(min(left_s, _LOOK_S) if is_exact else left_s):
-                    return True
-        except KeyboardInterrupt:
-            self._is_interrupted = True
+        while not self._is_interrupted and (left_s := until - time.perf_counter()) > 0:
+            if engine.wait(min(left_s, _LOOK_S) if is_exact else left_s):
+                return True
         return self._is_interrupted
 
     def _warm_up(self, value: float) -> None:
