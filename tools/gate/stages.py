@@ -138,7 +138,7 @@ STAGES: Sequence[Stage] = (
         ("tools",),
         takes=ONE_CORE,
     ),
-    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 1200, ("wheel",), TESTED),
+    Stage("rust", "the crates, each by itself", "tools/test-rust $NEXTEST", 1800, ("wheel",), TESTED),
     Stage(
         "clippy",
         "Rust's lints",
