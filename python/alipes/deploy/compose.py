@@ -7,7 +7,7 @@ from typing import Any, Final
 from alipes.deploy.description import Description, Resources
 from alipes.deploy.image.settings import MODELS, USER
 from alipes.deploy.quantities import bytes_of, cores_of
-from alipes.deploy.repository_place import BUCKETS, VOLUME
+from alipes.deploy.repository_place import BUCKETS, check_machine
 from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
 from alipes.errors import ConfigError
 
@@ -34,11 +34,7 @@ def _check(description: Description) -> None:
             "use `alipes deploy kubernetes`",
             key="replicas",
         )
-    if description.repository.startswith(VOLUME):
-        raise ConfigError(
-            f"repository: '{description.repository}' is a volume of Kubernetes; name a folder or a bucket",
-            key="repository",
-        )
+    check_machine(description.repository)
 
 
 def _service(description: Description) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from alipes.deploy.image.settings import MODELS
 from alipes.errors import ConfigError
 
-__all__ = ["BUCKETS", "VOLUME", "Claim", "check_repository", "claim_of", "served"]
+__all__ = ["BUCKETS", "VOLUME", "Claim", "check_machine", "check_repository", "claim_of", "served"]
 
 VOLUME: Final = "pvc://"
 BUCKETS: Final = ("gs://", "s3://", "az://")
@@ -48,4 +48,16 @@ def check_repository(repository: str) -> None:
             key="repository",
             hint="put the models into the image with `alipes deploy image`, into a bucket (gs://, s3://, az://), or "
             "into a volume: pvc://CLAIM",
+        )
+
+
+def check_machine(repository: str) -> None:
+    """Refuses what one machine does not have.
+
+    Raises:
+        ConfigError: If it is a volume of a cluster.
+    """
+    if claim_of(repository) is not None:
+        raise ConfigError(
+            f"repository: '{repository}' is a volume of Kubernetes; name a folder or a bucket", key="repository"
         )

@@ -7,7 +7,7 @@ from typing import Final
 
 from alipes.deploy.description import Description, Resources
 from alipes.deploy.quantities import bytes_of, cores_of
-from alipes.deploy.repository_place import BUCKETS, VOLUME
+from alipes.deploy.repository_place import BUCKETS, check_machine
 from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
 from alipes.errors import ConfigError
 
@@ -91,11 +91,7 @@ def systemd_unit(description: Description, program: str = PROGRAM) -> str:
 def _check(description: Description) -> None:
     if description.replicas != 1 or description.scaling.kind != "none":
         raise ConfigError("a unit is one server: leave out replicas and scaling", key="replicas")
-    if description.repository.startswith(VOLUME):
-        raise ConfigError(
-            f"repository: '{description.repository}' is a volume of Kubernetes; name a folder or a bucket",
-            key="repository",
-        )
+    check_machine(description.repository)
     for key, path in (("repository", description.repository), ("tls.secret", description.tls.secret)):
         if path and not path.startswith(("/", *BUCKETS)):
             raise ConfigError(f"{key}: systemd needs the whole path of '{path}'", key=key)

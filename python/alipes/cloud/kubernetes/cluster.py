@@ -223,10 +223,7 @@ class Cluster:
             CloudError: If it cannot become ready, or is not there, with the reason.
             CloudTimeout: If it is not ready in time, with what is known.
         """
-        deployment = self._deployment(name, namespace)
-        with self._listed():
-            ready = deployment.wait(Wait(deployment.what, timeout_s, settle_s), look_at)
-        return status_of(self._api, ready)
+        return self._ready(self._deployment(name, namespace), timeout_s, settle_s)
 
     def wait_for_stateful_set(
         self,
@@ -239,18 +236,13 @@ class Cluster:
         """Wait until all pods of a stateful set are of its newest revision and available; see `wait_for_deployment`."""
         place = namespace or self.namespace
         one = Watched(self._api, STATEFUL_SETS, place, name, f"stateful set {place}/{name}")
-        with self._listed():
-            ready = one.wait(Wait(one.what, timeout_s, settle_s), look_at)
-        return status_of(self._api, ready)
+        return self._ready(one, timeout_s, settle_s)
 
     def wait_for_servers(
         self, name: str, namespace: str | None = None, *, timeout_s: float | None = None, settle_s: float = SETTLE_S
     ) -> Status:
         """Wait for a deployment, or for a stateful set where there is none of the name; see `wait_for_deployment`."""
-        one = self._workload(name, namespace)
-        with self._listed():
-            ready = one.wait(Wait(one.what, timeout_s, settle_s), look_at)
-        return status_of(self._api, ready)
+        return self._ready(self._workload(name, namespace), timeout_s, settle_s)
 
     def wait_for_daemon_set(
         self,
@@ -385,6 +377,12 @@ class Cluster:
     def _deployment(self, name: str, namespace: str | None) -> Watched:
         place = namespace or self.namespace
         return Watched(self._api, DEPLOYMENTS, place, name, f"deployment {place}/{name}")
+
+    def _ready(self, one: Watched, timeout_s: float | None, settle_s: float) -> Status:
+        """A deployment or a stateful set, once its pods are of its newest revision and available."""
+        with self._listed():
+            ready = one.wait(Wait(one.what, timeout_s, settle_s), look_at)
+        return status_of(self._api, ready)
 
     def _workload(self, name: str, namespace: str | None) -> Watched:
         """The deployment of a name, or else the stateful set.
