@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -64,17 +63,6 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         pytest.skip(str(missing))
 
 
-@pytest.fixture
-def answered() -> Iterator[None]:
-    """The oldest names of the toolkit, answered to by ours."""
-    compat = import_module("alipes.compat.hermes")
-    compat.install()
-    try:
-        yield
-    finally:
-        compat.uninstall()
-
-
 def tree(path: str) -> None:
     shown = io.StringIO()
     repository.print_tree(path, shown)
@@ -82,7 +70,7 @@ def tree(path: str) -> None:
 
 
 @pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answered: None) -> dict[str, Any]:
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hermes: None) -> dict[str, Any]:
     """What the cells find: the speaker's own module, and what earlier cells have made on GPUs."""
     utils = ModuleType("utils")
     utils.__dict__.update(print_tree=tree, GpuUtilProgress=Progress)

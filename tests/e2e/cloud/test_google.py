@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 from alipes import CloudError, CloudTimeout, ConfigError
+from support.hermes_names import hermes
 from support.kube import ADMIN, ControlPlane, Node
+
+__all__ = ["hermes"]  # fixtures are found where they are imported
 
 pytestmark = pytest.mark.extra("google")
 
@@ -283,22 +286,20 @@ def test_a_token_that_an_api_server_refuses_is_renewed_once(demo: Any) -> None:
     assert client is demo.k8s_client
 
 
-def test_the_second_generation_of_cloudbreak_has_its_own_arguments(simulator: Any, session: Callable[..., Any]) -> None:
-    import alipes.compat.hermes
+def test_the_second_generation_of_cloudbreak_has_its_own_arguments(
+    hermes: None, simulator: Any, session: Callable[..., Any]
+) -> None:
     from hermes.cloudbreak.clouds import google as second
     from hermes.cloudbreak.kubernetes import Deployment, K8sApiClient
 
-    try:
-        opened = session()
-        opened.project = "p"
-        manager = second.ClusterManager("us-east4-b", session=opened)
-        assert manager.name == PLACE
-        with manager.add(description()) as cluster:
-            assert isinstance(cluster, second.Cluster)
-            assert "exists_ok" in cluster.deploy.__code__.co_varnames
-        assert cluster.is_deleted()
-        assert (Deployment.__module__, K8sApiClient.__name__) == ("alipes.cloud.kubernetes.handles", "KubernetesClient")
-        with pytest.raises(NotImplementedError, match="makes clusters of Google Cloud and no single machines"):
-            second.VMManager("description")
-    finally:
-        alipes.compat.hermes.uninstall()
+    opened = session()
+    opened.project = "p"
+    manager = second.ClusterManager("us-east4-b", session=opened)
+    assert manager.name == PLACE
+    with manager.add(description()) as cluster:
+        assert isinstance(cluster, second.Cluster)
+        assert "exists_ok" in cluster.deploy.__code__.co_varnames
+    assert cluster.is_deleted()
+    assert (Deployment.__module__, K8sApiClient.__name__) == ("alipes.cloud.kubernetes.handles", "KubernetesClient")
+    with pytest.raises(NotImplementedError, match="makes clusters of Google Cloud and no single machines"):
+        second.VMManager("description")

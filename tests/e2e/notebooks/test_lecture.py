@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 from support.cells import Cell
+from support.hermes_names import hermes
 from support.lecture import CONFIG, SCALED
-from support.lecture_space import CELLS, answered, bucket, check_answers, space
+from support.lecture_space import CELLS, bucket, check_answers, space
 from support.server import ServerProcess
 
-__all__ = ["answered", "bucket", "space"]  # fixtures are found where they are imported
+__all__ = ["bucket", "hermes", "space"]  # fixtures are found where they are imported
 
 pytestmark = [
     pytest.mark.extra("torch"),

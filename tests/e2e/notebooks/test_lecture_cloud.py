@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 from support.cells import Cell, read_cells
+from support.hermes_names import hermes
 from support.kube import ADMIN, ControlPlane, Node, Refused
-from support.lecture_space import CELLS, answered, bucket, check_answers, space
+from support.lecture_space import CELLS, bucket, check_answers, space
 from support.server import ServerProcess
 
 gke = pytest.importorskip("support.gke", reason="needs google-cloud-container")
 pytest.importorskip("IPython", reason="the lecture is a notebook")
 
-__all__ = ["answered", "bucket", "space"]  # fixtures are found where they are imported
+__all__ = ["bucket", "hermes", "space"]  # fixtures are found where they are imported
 
 pytestmark = [
     pytest.mark.extra("google"),

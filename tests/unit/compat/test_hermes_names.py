@@ -8,8 +8,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import warnings
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +17,10 @@ from alipes.compat.finder import AliasModule
 from alipes.compat.names import MODULES, ROOTS
 from alipes.compat.rows import Absent
 from alipes.errors import NotOffered, Unsupported
+from support.hermes_names import hermes
 from support.waiting import TIMEOUT_S
+
+__all__ = ["hermes"]  # fixtures are found where they are imported
 
 NAMES = [(module, name) for module, row in MODULES.items() for name in (row.names if isinstance(row, Absent) else row)]
 NEED_TORCH = ("Snapshotter", "OnlineAverager")
@@ -28,18 +29,6 @@ ABSENT = [
     for module, name in NAMES
     if isinstance(row := MODULES[module], Absent) or isinstance(row[name], Absent)
 ]
-
-
-@pytest.fixture
-def hermes() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        compat = import_module("alipes.compat.hermes")
-        compat.install()
-    try:
-        yield
-    finally:
-        compat.uninstall()
 
 
 def run(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
