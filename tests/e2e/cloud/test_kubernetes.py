@@ -251,6 +251,7 @@ def test_a_deployment_removed_during_the_wait_ends_it(
     assert found.value.reason == "NotFound"
 
 
+@pytest.mark.proof
 def test_a_daemon_set_has_a_pod_on_each_of_its_nodes(cluster: Cluster) -> None:
     document = server("drivers")[0]
     spec = {key: document["spec"][key] for key in ("selector", "template")}
@@ -337,6 +338,7 @@ cluster.wait_for_deployment("server", settle_s=1e9)
     assert f"still there:\n  Deployment {namespace}/server\nremove it with:\n  kubectl --kubeconfig=" in errors
 
 
+@pytest.mark.proof
 def test_a_stateful_set_is_followed_scaled_and_rolled_back(cluster: Cluster) -> None:
     def stateful(image: str) -> Documents:
         (document,) = server(image=image, serviceName="server", podManagementPolicy="Parallel", replicas=2)
@@ -380,6 +382,7 @@ def test_kubectl_removes_what_the_commands_say(cluster: Cluster, kubernetes: Con
         cluster.status("server")
 
 
+@pytest.mark.proof
 def test_what_pods_have_written_is_read_pod_by_pod(cluster: Cluster, kubernetes: ControlPlane) -> None:
     kubernetes.pod_log.write_text(
         "2026-01-01T00:00:00.000000000Z stdout F first\n2026-01-01T00:00:01.000000000Z stdout F last\n"

@@ -16,6 +16,7 @@ PAGE = (ROOT / "docs" / "how-to" / "kubernetes-from-python.md").read_text(encodi
 MINE = "by e2e/cloud/test_kubernetes_page.py"
 
 
+@pytest.mark.proof
 def test_every_block_of_the_page_works_as_printed(
     kubernetes: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,6 +99,7 @@ def test_the_layout_is_that_of_the_specification(made: Made) -> None:
     assert len(manifest["layers"]) == len(config["history"]) == len(made.printed["layers"]) == 5
 
 
+@pytest.mark.proof
 def test_each_layer_unpacks_to_what_the_configuration_says(made: Made) -> None:
     blobs = [made.layout.blob(one["digest"]) for one in made.layout.manifest["layers"]]
     ids = [f"sha256:{sha256(gzip.decompress(blob.read_bytes())).hexdigest()}" for blob in blobs]
@@ -220,6 +221,7 @@ def test_the_bill_of_materials_names_what_is_in_it(root: Path) -> None:
 
 
 @pytest.mark.skipif(not is_installed(), reason="docker-registry is not installed")
+@pytest.mark.proof
 def test_a_real_registry_has_what_was_pushed_by_who_is_logged_in(made: Made, tmp_path: Path) -> None:
     (tmp_path / "users").write_text(USERS)
     (tmp_path / "data").mkdir()
