@@ -15,6 +15,7 @@ __all__ = [
     "Description",
     "Key",
     "Network",
+    "Part",
     "Ports",
     "Probes",
     "Resources",
@@ -42,11 +43,11 @@ Count = Annotated[int, Meta(ge=0, le=MOST_REPLICAS)]
 Positive = Annotated[int, Meta(ge=1, le=MOST_REPLICAS)]
 
 
-class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """A part of a description: nothing but the fields that it names."""
 
 
-class Resources(_Part, frozen=True, kw_only=True):
+class Resources(Part, frozen=True, kw_only=True):
     """What a server gets of its machine.
 
     Attributes:
@@ -66,7 +67,7 @@ class Resources(_Part, frozen=True, kw_only=True):
     shared_memory: NoQuantity = ""
 
 
-class Ports(_Part, frozen=True, kw_only=True):
+class Ports(Part, frozen=True, kw_only=True):
     """Where a server listens.
 
     Attributes:
@@ -80,7 +81,7 @@ class Ports(_Part, frozen=True, kw_only=True):
     metrics: Port = 8002
 
 
-class Key(_Part, frozen=True, kw_only=True):
+class Key(Part, frozen=True, kw_only=True):
     """A header that clients have to send, with a value out of a secret.
 
     Attributes:
@@ -96,7 +97,7 @@ class Key(_Part, frozen=True, kw_only=True):
     groups: tuple[str, ...] = ("inference", "model-repository", "shared-memory", "logging", "trace")
 
 
-class Tls(_Part, frozen=True, kw_only=True):
+class Tls(Part, frozen=True, kw_only=True):
     """Encryption of HTTP and gRPC.
 
     Attributes:
@@ -106,7 +107,7 @@ class Tls(_Part, frozen=True, kw_only=True):
     secret: str = ""
 
 
-class Probes(_Part, frozen=True, kw_only=True):
+class Probes(Part, frozen=True, kw_only=True):
     """When a server counts as started, ready and alive.
 
     Attributes:
@@ -120,7 +121,7 @@ class Probes(_Part, frozen=True, kw_only=True):
     timeout_s: Annotated[int, Meta(ge=1, le=3600)] = 4
 
 
-class Scaling(_Part, frozen=True, kw_only=True):
+class Scaling(Part, frozen=True, kw_only=True):
     """How many servers there are, decided by load.
 
     Attributes:
@@ -142,7 +143,7 @@ class Scaling(_Part, frozen=True, kw_only=True):
     prometheus: str = "http://prometheus-server.monitoring:80"
 
 
-class Network(_Part, frozen=True, kw_only=True):
+class Network(Part, frozen=True, kw_only=True):
     """Who may connect.
 
     Attributes:
@@ -154,7 +155,7 @@ class Network(_Part, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
 
 
-class Service(_Part, frozen=True, kw_only=True):
+class Service(Part, frozen=True, kw_only=True):
     """The address in front of the servers.
 
     Attributes:
@@ -166,7 +167,7 @@ class Service(_Part, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
 
 
-class Toleration(_Part, frozen=True, kw_only=True):
+class Toleration(Part, frozen=True, kw_only=True):
     """A taint of nodes that the servers bear."""
 
     key: str
@@ -175,7 +176,7 @@ class Toleration(_Part, frozen=True, kw_only=True):
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
 
 
-class Description(_Part, frozen=True, kw_only=True):
+class Description(Part, frozen=True, kw_only=True):
     """A deployment of alipes.
 
     Attributes:

@@ -1,0 +1,169 @@
+"""Parts of what is deployed on KServe: storage, scaling, batcher, logger, nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from alipes.deploy.description import LONGEST_S, MOST_REPLICAS, Count, Part, Positive, Resources, Seconds, Toleration
+
+__all__ = ["Account", "Batcher", "Cache", "Component", "Logger", "LoggerStorage", "Nodes", "Scaling", "Storage"]
+
+Milliseconds = Annotated[int, Meta(ge=1, le=LONGEST_S * 1000)]
+"""Of a wait for company: at least one, or nothing would be batched."""
+
+
+class Storage(Part, frozen=True, kw_only=True):
+    """Where KServe fetches a model from.
+
+    Attributes:
+        uri: An address such as `s3://bucket/folder`, `gs://`, `hf://owner/model`, `pvc://claim/folder`, `oci://image`.
+        key: An entry of the secret `storage-config`, in place of an address.
+        path: The folder in the storage of that entry.
+        parameters: What differs from that entry, such as another `bucket`.
+    """
+
+    uri: str = ""
+    key: str = ""
+    path: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
+
+
+class Account(Part, frozen=True, kw_only=True):
+    """The service account by which a model is fetched.
+
+    Attributes:
+        name: An account; nothing is the namespace's own, unless one is made.
+        secrets: Secrets with the keys of a storage: an account of the service's name is made, which has them.
+        annotations: By which a cloud knows the account: it is made, too.
+    """
+
+    name: str = ""
+    secrets: tuple[str, ...] = ()
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+class Scaling(Part, frozen=True, kw_only=True):
+    """How many servers there are.
+
+    Attributes:
+        kind: What decides: `kpa`, Knative's own; `hpa` of Kubernetes; `keda`; `external`, something else; `none`, so
+            that there are always `least`. Nothing is what fits: `kpa` with Knative, and `hpa` without.
+        least: Fewest servers; 0 with `kpa` and `keda` alone.
+        most: Most servers; 0 is no limit with `kpa`, and `least` with the others.
+        metric: What is looked at. `kpa`: `concurrency` or `rps`; `hpa`: `cpu` or `memory`; `keda`: `cpu`, `memory`, or
+            `query`. Nothing is the first of each, and the waiting requests with `keda`.
+        target: Its value at which servers are added: requests in flight or a second, a percentage, or what the query
+            gives; 0 leaves it to the scaler, except with `keda`.
+        prometheus: Address of the Prometheus that `keda` queries.
+        query: What it is queried; nothing is all requests that wait.
+    """
+
+    kind: Literal["", "kpa", "hpa", "keda", "external", "none"] = ""
+    least: Count = 1
+    most: Count = 0
+    metric: Literal["", "concurrency", "rps", "cpu", "memory", "query"] = ""
+    target: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    prometheus: str = "http://prometheus-server.monitoring:80"
+    query: str = ""
+
+
+class Batcher(Part, frozen=True, kw_only=True):
+    """KServe's batcher, a process beside the server that joins requests of V1. The server's own batching needs none.
+
+    Attributes:
+        max_batch_size: Most requests of a batch.
+        max_latency_ms: Milliseconds that a request waits for others.
+        timeout_s: Seconds that a batch may take.
+    """
+
+    max_batch_size: Positive = 32
+    max_latency_ms: Milliseconds = 500
+    timeout_s: Annotated[int, Meta(ge=1, le=LONGEST_S)] = 60
+
+
+class LoggerStorage(Part, frozen=True, kw_only=True):
+    """Where a logger writes.
+
+    Attributes:
+        key: An entry of the secret `storage-config`.
+        path: The folder.
+        parameters: `type` and `format`, as KServe documents them.
+        account: The service account with the secret.
+    """
+
+    key: str
+    path: str
+    parameters: dict[str, str]
+    account: str = ""
+
+
+class Logger(Part, frozen=True, kw_only=True):
+    """KServe's logger, a process beside the server that sends requests and responses to a sink.
+
+    Attributes:
+        url: Where CloudEvents go.
+        mode: What is sent.
+        headers: Headers of requests that go along.
+        annotations: Annotations of the service that go along.
+        storage: Files, in place of a sink.
+        batch_size: Records of a file.
+        batch_interval: The longest wait for as many, such as `5s`.
+    """
+
+    url: str = ""
+    mode: Literal["all", "request", "response"] = "all"
+    headers: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    storage: LoggerStorage | None = None
+    batch_size: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] = 0
+    batch_interval: Annotated[str, Meta(pattern=r"^([0-9]+(ms|s|m))?$")] = ""
+
+
+class Cache(Part, frozen=True, kw_only=True):
+    """A copy of the model on the disks of nodes, made before servers start there.
+
+    Attributes:
+        size: Room that it takes.
+        node_groups: KServe's groups of nodes that hold it.
+        whole_cluster: Whether services of all namespaces may use it.
+    """
+
+    size: Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(k|M|G|T|Ki|Mi|Gi|Ti)?$")]
+    node_groups: Annotated[tuple[str, ...], Meta(min_length=1)]
+    whole_cluster: bool = False
+
+
+class Nodes(Part, frozen=True, kw_only=True):
+    """Which nodes may be taken.
+
+    Attributes:
+        selector: Labels that they have.
+        affinity: Labels, each with the values of which they have one.
+        tolerations: Taints that are borne.
+    """
+
+    selector: dict[str, str] = field(default_factory=dict)
+    affinity: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class Component(Part, frozen=True, kw_only=True):
+    """A transformer or an explainer: a container of your own.
+
+    Attributes:
+        image: The image.
+        arguments: Of its program. KServe adds the model's name and the predictor's address.
+        environment: Variables.
+        resources: Of each container.
+        scaling: How many there are.
+        timeout_s: Seconds that a request may take; 0 leaves it to KServe.
+    """
+
+    image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^\S+$")]
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    resources: Resources = Resources()
+    scaling: Scaling = Scaling()
+    timeout_s: Seconds = 0

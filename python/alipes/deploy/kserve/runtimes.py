@@ -1,0 +1,131 @@
+"""The runtimes: how KServe runs the server for each format of models."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from alipes.deploy.kserve.description import KServe
+from alipes.deploy.kserve.metadata import GROUP, metadata
+
+__all__ = ["CONTAINER", "FORMATS", "GRPC_PORT", "HTTP_PORT", "METRICS_PORT", "MODELS", "runtime_name", "runtimes"]
+
+Object = dict[str, Any]
+
+CONTAINER: Final = "kserve-container"
+"""The name by which KServe knows the container of the server."""
+MODELS: Final = "/mnt/models"
+"""Where KServe puts models."""
+HTTP_PORT: Final = 8080
+"""The port that KServe's agent and its probes assume."""
+GRPC_PORT: Final = 9000
+METRICS_PORT: Final = 8002
+MANY: Final = "models"
+"""The suffix of the runtime of services with many models."""
+
+FORMATS: Final[dict[str, tuple[str, ...]]] = {
+    "onnx": ("1",),
+    "triton": ("2",),
+    "sklearn": ("0", "1"),
+    "xgboost": ("1", "2", "3"),
+    "lightgbm": ("3", "4"),
+    "pytorch": ("1", "2"),
+    "tensorflow": ("1", "2"),
+    "mlflow": ("1", "2", "3"),
+}
+"""The formats, with the major versions by which services ask for them."""
+_FAILURES: Final = 3
+"""Questions without an answer after which a server counts as not ready; as dead after ten times as many."""
+
+
+def runtime_name(wanted: KServe, model_format: str) -> str:
+    """The name of the runtime of a format."""
+    return f"{wanted.runtimes.name}-{model_format}"
+
+
+def runtimes(wanted: KServe) -> list[Object]:
+    """The runtime of each format, and that of services with many models where there is one."""
+    if not wanted.runtimes.written:
+        return []
+    written = [_runtime(wanted, name, [name], many=False) for name in wanted.runtimes.formats or FORMATS]
+    if wanted.models.items:
+        formats = list(dict.fromkeys([wanted.predictor.format, *(model.format for model in wanted.models.items)]))
+        written.append(_runtime(wanted, MANY, formats, many=True))
+    return written
+
+
+def _runtime(wanted: KServe, suffix: str, formats: list[str], *, many: bool) -> Object:
+    kind = "ClusterServingRuntime" if wanted.runtimes.scope == "cluster" else "ServingRuntime"
+    spec: Object = {
+        "annotations": {
+            "prometheus.kserve.io/port": str(METRICS_PORT),
+            "prometheus.kserve.io/path": "/metrics",
+        },
+        "supportedModelFormats": [
+            {"name": name, "version": version} | _choice(wanted, many=many)
+            for name in formats
+            for version in FORMATS[name]
+        ],
+        "protocolVersions": ["v1", "v2", "grpc-v2"],
+        "containers": [_container(wanted, many=many)],
+        "volumes": [{"name": "scratch", "emptyDir": {}}],
+    }
+    if wanted.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in wanted.pull_secrets]
+    head = metadata(wanted, runtime_name(wanted, suffix))
+    # A runtime belongs to no single service.
+    head["labels"] = wanted.labels | {"app.kubernetes.io/name": "alipes"}
+    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": kind, "metadata": head, "spec": spec}
+
+
+def _choice(wanted: KServe, *, many: bool) -> Object:
+    """Whether KServe may choose it by itself; never for a service with many models, which names it."""
+    if many or not wanted.runtimes.chosen:
+        return {"autoSelect": False}
+    return {"autoSelect": True, "priority": wanted.runtimes.priority}
+
+
+def _container(wanted: KServe, *, many: bool) -> Object:
+    # The agent loads models by their names; a single one has that of the service.
+    models = (
+        [MODELS, "--model-control-mode=explicit"] if many else ["--model-name={{.Name}}", f"--model-store={MODELS}"]
+    )
+    container: Object = {
+        "name": CONTAINER,
+        "image": wanted.image,
+        "command": ["alipes", "serve"],
+        "args": [
+            *models,
+            f"--http-port={HTTP_PORT}",
+            f"--grpc-port={GRPC_PORT}",
+            f"--metrics-port={METRICS_PORT}",
+            f"--exit-timeout-secs={wanted.exit_timeout_s}",
+        ],
+        "startupProbe": _probe(wanted, "ready", -(-wanted.probes.startup_s // wanted.probes.period_s)),
+        "readinessProbe": _probe(wanted, "ready", _FAILURES),
+        "livenessProbe": _probe(wanted, "live", 10 * _FAILURES),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],
+    }
+    if wanted.mode == "Standard":  # Knative has one port, which the service names, and its own way to stop
+        container["ports"] = [
+            {"name": name, "containerPort": port, "protocol": "TCP"}
+            for name, port in (("http1", HTTP_PORT), ("grpc", GRPC_PORT), ("metrics", METRICS_PORT))
+        ]
+        if wanted.pause_s:
+            container["lifecycle"] = {"preStop": {"sleep": {"seconds": wanted.pause_s}}}
+    return container
+
+
+def _probe(wanted: KServe, state: str, failures: int) -> Object:
+    return {
+        "httpGet": {"path": f"/v2/health/{state}", "port": HTTP_PORT},
+        "periodSeconds": wanted.probes.period_s,
+        "timeoutSeconds": wanted.probes.timeout_s,
+        "failureThreshold": failures,
+    }

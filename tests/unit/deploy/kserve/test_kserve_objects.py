@@ -1,0 +1,127 @@
+"""What KServe's objects say where it matters: the contract between KServe and a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from alipes.deploy.kserve.objects import kserve_objects
+from alipes.deploy.kserve.reading import described
+from alipes.deploy.kserve.runtimes import FORMATS
+from support.checkout import ROOT
+from support.kserve_values import IRIS, VALUE_SETS
+
+pytestmark = pytest.mark.extra("deploy")
+
+FLAGS = (ROOT / "docs" / "reference" / "cli-serve.md").read_text(encoding="utf-8")
+AGREED = {"--model-name", "--model-store"}
+RUNTIMES = {"ServingRuntime", "ClusterServingRuntime"}
+
+
+def objects(values: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:
+    return [each for each in kserve_objects(described(values)) if not kinds or each["kind"] in kinds]
+
+
+def service(values: dict[str, Any]) -> dict[str, Any]:
+    (found,) = objects(values, "InferenceService")
+    return found
+
+
+def containers(values: dict[str, Any]) -> list[dict[str, Any]]:
+    return [runtime["spec"]["containers"][0] for runtime in objects(values, *RUNTIMES)]
+
+
+@pytest.mark.parametrize("name", VALUE_SETS)
+def test_every_flag_is_one_of_the_server(name: str) -> None:
+    words = [word for server in containers(VALUE_SETS[name]) for word in server["args"] if word.startswith("--")]
+    unknown = {word.partition("=")[0] for word in words if f"| `{word.partition('=')[0]}` |" not in FLAGS}
+    assert unknown <= AGREED
+
+
+def test_each_format_has_a_runtime_before_those_of_kserve() -> None:
+    found = objects({"predictor": IRIS}, "ClusterServingRuntime")
+    assert [each["metadata"]["name"] for each in found] == [f"alipes-{name}" for name in FORMATS]
+    for each, name in zip(found, FORMATS, strict=True):
+        formats = each["spec"]["supportedModelFormats"]
+        assert [(one["name"], one["version"]) for one in formats] == [(name, version) for version in FORMATS[name]]
+        assert {(one["autoSelect"], one["priority"]) for one in formats} == {(True, 4)}
+        assert each["spec"]["protocolVersions"] == ["v1", "v2", "grpc-v2"]
+
+
+def test_a_runtime_asks_for_nothing_but_a_folder_to_write() -> None:
+    for server in containers({"predictor": IRIS}):
+        security = server["securityContext"]
+        assert security["runAsNonRoot"] is security["readOnlyRootFilesystem"] is True
+        assert "runAsUser" not in security  # a cluster may choose it
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert server["volumeMounts"] == [{"name": "scratch", "mountPath": "/tmp"}]
+
+
+def test_probes_and_metrics_are_where_the_server_has_them() -> None:
+    for runtime in objects({"predictor": IRIS}, *RUNTIMES):
+        (server,) = runtime["spec"]["containers"]
+        probes = [server[name]["httpGet"] for name in ("startupProbe", "readinessProbe", "livenessProbe")]
+        assert [probe["path"] for probe in probes] == ["/v2/health/ready", "/v2/health/ready", "/v2/health/live"]
+        assert {probe["port"] for probe in probes} == {8080}
+        assert {"--http-port=8080", "--grpc-port=9000", "--metrics-port=8002"} <= set(server["args"])
+        assert [port["containerPort"] for port in server["ports"]] == [8080, 9000, 8002]
+        assert runtime["spec"]["annotations"]["prometheus.kserve.io/port"] == "8002"
+
+
+def test_knative_has_one_port_which_says_what_is_spoken() -> None:
+    assert all("ports" not in server for server in containers(VALUE_SETS["knative"]))
+    ports = [service(VALUE_SETS[name])["spec"]["predictor"]["model"]["ports"] for name in ("knative", "knative, grpc")]
+    assert [[(port["name"], port["containerPort"]) for port in each] for each in ports] == [
+        [("http1", 8080)],
+        [("h2c", 9000)],
+    ]
+
+
+def test_a_server_has_more_time_to_stop_than_it_needs() -> None:
+    values = {"predictor": IRIS, "pauseS": 7, "exitTimeoutS": 100}
+    assert service(values)["spec"]["predictor"]["terminationGracePeriodSeconds"] > 107
+    for server in containers(values):
+        assert "--exit-timeout-secs=100" in server["args"]
+        assert server["lifecycle"]["preStop"]["sleep"]["seconds"] == 7
+
+
+def test_a_canary_names_its_container_and_a_predictor_does_not() -> None:
+    spec = service(VALUE_SETS["canaries"])["spec"]
+    assert [one["predictor"]["model"]["name"] for one in spec["canary"]] == ["kserve-container"] * 2
+    assert "name" not in spec["predictor"]["model"]
+    assert [one["trafficPercent"] for one in spec["canary"]] == [10, 0]
+    assert spec["canary"][1]["predictor"]["model"]["storage"] == {"key": "minio", "path": "iris-3"}
+    assert "storageUri" not in spec["canary"][1]["predictor"]["model"]
+
+
+def test_keda_scales_by_the_requests_of_this_service_that_wait() -> None:
+    found = service(VALUE_SETS["keda"])
+    assert found["metadata"]["annotations"]["serving.kserve.io/autoscalerClass"] == "keda"
+    (metric,) = found["spec"]["predictor"]["autoScaling"]["metrics"]
+    query = metric["external"]["metric"]["query"]
+    name = query.removeprefix("sum(").partition("{")[0]
+    assert f"`{name}`" in (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    assert '="alipes"' in query
+
+
+def test_many_models_are_named_by_the_services_that_have_room() -> None:
+    values = VALUE_SETS["many models"]
+    services = [each["metadata"]["name"] for each in objects(values, "InferenceService")]
+    models = {each["metadata"]["name"]: each["spec"] for each in objects(values, "TrainedModel")}
+    assert services == ["alipes-0", "alipes-1"]
+    assert {name: spec["inferenceService"] for name, spec in models.items()} == {
+        "First_1": "alipes-0",
+        "second": "alipes-1",
+        "third": "alipes-0",
+    }
+    (runtime,) = [each for each in objects(values, *RUNTIMES) if each["metadata"]["name"] == "alipes-models"]
+    assert "--model-control-mode=explicit" in runtime["spec"]["containers"][0]["args"]
+    assert {one["autoSelect"] for one in runtime["spec"]["supportedModelFormats"]} == {False}
+
+
+def test_secrets_of_a_storage_belong_to_an_account_that_is_made() -> None:
+    (account,) = objects(VALUE_SETS["secrets"], "ServiceAccount")
+    assert account["secrets"] == [{"name": "keys"}]
+    predictor = service(VALUE_SETS["secrets"])["spec"]["predictor"]
+    assert predictor["serviceAccountName"] == account["metadata"]["name"]
+    assert service(VALUE_SETS["account"])["spec"]["predictor"]["serviceAccountName"] == "reader"
