@@ -110,7 +110,7 @@ def _scaling_faults(scaling: Scaling, mode: str, where: str) -> Iterator[Fault]:
         known = ", ".join(METRICS[kind]) or "no metric"
         yield Fault(f"{where}.metric", f"'{kind}' looks at {known}, not at '{scaling.metric}'")
         return
-    metric = scaling.metric or next(iter(METRICS[kind]), "")
+    metric: str = scaling.metric or (METRICS[kind] or ("",))[0]
     if kind == "keda" and not scaling.target:
         yield Fault(f"{where}.target", "say at which value keda adds servers")
     if metric in {"cpu", "memory"} and scaling.target > _PERCENT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from alipes.deploy.kserve.description import KServe
@@ -53,7 +54,7 @@ def runtimes(wanted: KServe) -> list[Object]:
     return written
 
 
-def _runtime(wanted: KServe, suffix: str, formats: list[str], *, many: bool) -> Object:
+def _runtime(wanted: KServe, suffix: str, formats: Sequence[str], *, many: bool) -> Object:
     kind = "ClusterServingRuntime" if wanted.runtimes.scope == "cluster" else "ServingRuntime"
     spec: Object = {
         "annotations": {
