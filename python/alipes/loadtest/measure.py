@@ -17,7 +17,7 @@ from alipes.errors import ConfigError
 from alipes.loadtest.check import Check
 from alipes.loadtest.checkers import Checkers
 from alipes.loadtest.inputs import ModelRequests
-from alipes.loadtest.interrupted import Interrupted
+from alipes.loadtest.interrupted import Interrupted, interrupts_held
 from alipes.loadtest.level import Level, latency_ms
 from alipes.loadtest.mix import Mixed, labels, read_shares, spread_over
 from alipes.loadtest.pace import Closed, Pace
@@ -203,16 +203,21 @@ class _Way:
         while len(windows) < self.measuring.windows:
             try:
                 engine.wait(self.measuring.window_s)
+                begun = self._read(windows, engine, begun)
             except KeyboardInterrupt:
                 if not windows:
-                    windows.append(read_window(engine, begun, self.checkers))
+                    self._read(windows, engine, begun)
                 raise
-            end = time.perf_counter()
-            windows.append(read_window(engine, begun, self.checkers))
-            begun = end
             self.each_window(pace, windows)
             if _agree(pace, windows, self.measuring) or _is_spent(windows[-1], self.measuring) or engine.is_done():
                 return
+
+    def _read(self, windows: list[Window], engine: LoadTestEngine, begun: float) -> float:
+        """Adds the window that ends now, whoever interrupts meanwhile; gives its end."""
+        with interrupts_held():
+            end = time.perf_counter()
+            windows.append(read_window(engine, begun, self.checkers))
+        return end
 
     def _count(self, parts: list[Window], engine: LoadTestEngine, pace: Pace) -> None:
         """Reads parts until everything was answered, or nothing came for too long."""
@@ -222,8 +227,7 @@ class _Way:
             try:
                 is_done = engine.wait(min(_PART_S, self.measuring.silence_s))
             finally:
-                parts.append(read_window(engine, begun, self.checkers))
-                begun = time.perf_counter()
+                begun = self._read(parts, engine, begun)
             self.each_window(pace, parts)
             if parts[-1].answers or parts[-1].failed:
                 last = begun
