@@ -109,7 +109,8 @@ class Reader:
         words = shlex.split(script.replace("\\\n", " "), comments=True)
         assert words[:2] == ["alipes", "serve"], f"this starts no server: {script!r}"
         repository, *flags = words[2:]
-        server = ServerProcess(self._folder / repository, *flags, folder=self._folder)
+        place = repository if repository.startswith("-") else self._folder / repository  # a store is a flag
+        server = ServerProcess(place, *flags, folder=self._folder)
         self._servers.append(server)
         server.wait_until_started()
 

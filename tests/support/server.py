@@ -40,13 +40,14 @@ class ServerProcess:
         folder: Path | None = None,
         launcher: tuple[str, ...] = (),
         as_triton: bool = False,
+        ports: tuple[str, ...] = _PORTS,
     ) -> None:
         """Starts the process, in a folder and by a launcher, and does not wait; see `wait_until_started`.
 
-        With `as_triton` the command line is Triton's.
+        With `as_triton` the command line is Triton's. Without `ports` they are the server's to choose.
         """
         command = ["tritonserver", f"--model-repository={repository}"] if as_triton else ["serve", str(repository)]
-        serve = [sys.executable, "-m", "alipes", *command, *_ADDRESSES, *_PORTS]
+        serve = [sys.executable, "-m", "alipes", *command, *_ADDRESSES, *ports]
         self.process = subprocess.Popen(
             [*launcher, *serve, *arguments],
             stdin=subprocess.DEVNULL,

@@ -70,7 +70,12 @@ END_TO_END: Mapping[str, Sequence[str]] = {
     "loadtest": ("tests/e2e/loadtest", "tests/e2e/cli/test_loadtest*.py", "tests/e2e/cli/test_sweep_recording.py"),
     "monitor": ("tests/e2e/monitor", "tests/e2e/cli/test_monitor.py"),
     "quickstart": ("tests/e2e/test_quickstart.py",),
-    "repository": ("tests/e2e/test_export_*.py", "tests/e2e/test_serve_buckets.py", "tests/e2e/cli/test_repo.py"),
+    "repository": (
+        "tests/e2e/kserve",
+        "tests/e2e/test_export_*.py",
+        "tests/e2e/test_serve_buckets.py",
+        "tests/e2e/cli/test_repo.py",
+    ),
     "serve": ("tests/e2e/serve", "tests/e2e/cli/test_status.py"),
     "server": (
         "tests/e2e/test_*load*.py",

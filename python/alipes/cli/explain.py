@@ -14,7 +14,7 @@ from rich.table import Table
 
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.cli.serve_mistakes import flag_mistake
-from alipes.config.flags import FLAGS, Flag
+from alipes.config.flags import OPTION_FLAGS, Flag
 from alipes.config.load import parse_flags
 from alipes.config.nearest import nearest
 from alipes.config.options import ServerOptions
@@ -109,7 +109,7 @@ def _is_model(folder: Path) -> bool:
 
 def _explain_options(options: ServerOptions, repository_named: bool, console: Console) -> None:
     table = _table("flag")
-    for flag in FLAGS:
+    for flag in OPTION_FLAGS:
         if flag.name == REPOSITORY and not repository_named:
             table.add_row(f"--{flag.name}", "", "default")
         elif flag.status == "works" and not flag.alias:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from alipes.config.flags import FLAGS, SERVE_FLAGS, Flag, find_for_serve
+from alipes.config.flags import SERVE_FLAGS, Flag, find_for_serve
 from alipes.config.guesses import guess
 from alipes.config.values import BOOLS
 from alipes.errors import ConfigError
@@ -67,7 +67,7 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
 def serve_command() -> click.Command:
     """`alipes serve` as click has it: for its parser, and for what completes its words in a shell."""
     names = {flag.name: [f"--{flag.name}"] for flag in SERVE_FLAGS if not flag.alias}
-    for flag in FLAGS:
+    for flag in SERVE_FLAGS:
         if flag.alias:
             names[flag.alias].append(f"--{flag.name}")
     parameters: list[click.Parameter] = [_option(flag, names[flag.name]) for flag in SERVE_FLAGS if flag.name in names]

@@ -14,7 +14,7 @@ from alipes.errors import ConfigError
 
 __all__ = ["FlagText", "spell_out"]
 
-_OWN: Final = frozenset(flag.name for flag in OWN)
+_OWN: Final = frozenset(flag.name for flag in OWN if not flag.option)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,13 @@ class Form:
         split: Takes it apart into flags with their texts, and positional arguments.
         read: Reads the value of a flag that was given; raises ConfigError for a text that is none.
         defaults: Values of flags that were not given, by name, where they differ from the table of flags.
+        on_platforms: Whether variables count that platforms set for every program, such as `PORT`.
     """
 
     split: Callable[[Sequence[str]], tuple[list[tuple[Flag, str]], list[str]]]
     read: Callable[[FlagText], Value]
     defaults: Mapping[str, Value] = field(default_factory=dict)
+    on_platforms: bool = False
 
 
 def _split(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[str]]:
@@ -42,7 +44,7 @@ def _read_as_triton(one: FlagText) -> Value:
     return parse_triton_value(name, flag.kind, one.text, choices=flag.choices, low=flag.low, high=flag.high)
 
 
-OURS: Final = Form(_split, FlagText.read)
+OURS: Final = Form(_split, FlagText.read, on_platforms=True)
 """`alipes serve`: repositories are named by themselves, switches stand alone, slips of the pen are pointed out."""
 
 # Not through click: `getopt_long` gives an option the word behind it whatever that is, takes the beginning of a name,

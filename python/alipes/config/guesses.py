@@ -44,7 +44,7 @@ _ELSEWHERE: Final = {
 
 _SENTENCES: Final = {
     **dict.fromkeys(
-        ("model", "models", "m", "repo", "repository", "path", "folder", "model-path", "model-dir", "models-dir"),
+        ("model", "models", "m", "repo", "repository", "path", "folder", "model-path", "models-dir"),
         _REPOSITORY,
     ),
     **dict.fromkeys(("workers", "replicas", "instances", "num-workers"), _INSTANCES),

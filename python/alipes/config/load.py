@@ -15,7 +15,7 @@ from alipes.config.endpoints import check_endpoints
 from alipes.config.environment import read_environment, unused_variables
 from alipes.config.file import FILE_NAME, read_file
 from alipes.config.flag_text import FlagText, spell_out
-from alipes.config.flags import FLAGS, Flag, Value, find
+from alipes.config.flags import OPTION_FLAGS, Flag, Value, find
 from alipes.config.forms import OURS, Form
 from alipes.config.networks import read_networks
 from alipes.config.options import (
@@ -35,6 +35,7 @@ from alipes.config.options import (
     WorkerOptions,
 )
 from alipes.config.origins import read_hosts, read_origins
+from alipes.config.platform_variables import STORE, platform_texts
 from alipes.config.restrictions import read_restrictions
 from alipes.config.settings import read_settings
 from alipes.config.tracing import read_trace
@@ -86,8 +87,11 @@ def parse_flags(
     flags = [*repositories, *(FlagText(flag, text, f"--{flag.name}") for flag, text in pairs)]
     variables = read_environment(environ)
     path = _config_file(flags, variables, folder)
+    written = read_file(path) if path is not None else []
+    has_store = any((one.flag.alias or one.flag.name) == STORE for one in (*written, *variables, *flags))
     sources: list[tuple[Origin, list[FlagText]]] = [
-        ("file", read_file(path) if path is not None else []),
+        ("environment", platform_texts(environ, has_store=has_store) if form.on_platforms else []),
+        ("file", written),
         ("environment", variables),
         ("flag", flags),
     ]
@@ -100,7 +104,7 @@ def parse_flags(
                 texts[name] = []  # what a weaker source said counts no more
             texts[name].append(one)
             origins[name] = origin
-    rows = [flag for flag in FLAGS if not flag.alias]
+    rows = [flag for flag in OPTION_FLAGS if not flag.alias]
     values = {flag.name: _value(flag, texts.get(flag.name), form) for flag in rows}
     notices = [f"--{flag.name} is ignored: {flag.ignored}" for flag in rows if flag.ignored and flag.name in texts]
     notices += unused_variables(environ)
@@ -138,7 +142,7 @@ def _value(flag: Flag, texts: list[FlagText] | None, form: Form) -> Value:
 def _options(
     values: dict[str, Value], origins: dict[str, Origin], notices: list[str], environ: Mapping[str, str]
 ) -> ServerOptions:
-    fields: dict[str, Any] = {flag.option: values[flag.name] for flag in FLAGS if flag.option and not flag.alias}
+    fields: dict[str, Any] = {flag.option: values[flag.name] for flag in OPTION_FLAGS if flag.option and not flag.alias}
     for name in ("backend-config", "metrics-config"):
         settings, more = read_settings(name, _words(values[name]))
         fields |= settings
@@ -225,8 +229,18 @@ def _resource(text: str) -> Resource:
 def _check(options: ServerOptions) -> None:
     """Refuse what contradicts itself, in Triton's words."""
     repository = options.repository
-    if not repository.paths:
+    if not repository.paths and not repository.stores:
         raise ConfigError("--model-repository must be specified", key="model-repository")
+    if repository.model_name and not repository.stores:
+        raise ConfigError(
+            "say where the model is: --model-store FOLDER\n--model-name names the model of a store, and there is none",
+            key="model-name",
+        )
+    if len(repository.stores) > 1 and options.origins.get("model-name") == "flag":
+        raise ConfigError(
+            f"leave out --model-name, or name one store: it cannot name the models of {len(repository.stores)} stores",
+            key="model-name",
+        )
     if repository.load_models and repository.control_mode != "explicit":
         raise ConfigError(
             "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.", key="load-model"

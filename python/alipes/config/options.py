@@ -149,7 +149,7 @@ class RepositoryOptions:
     """Where models come from and when they are loaded.
 
     Attributes:
-        paths: Folders of models, each once, in the order given; at least one.
+        paths: Folders of models, each once, in the order given; at least one, or a store.
         control_mode: `none`, `poll` or `explicit`.
         load_models: Models to load at start in explicit mode; `("*",)` means all.
         exit_on_error: Whether a model that fails at start, or a repository that cannot be read, ends the server.
@@ -160,6 +160,8 @@ class RepositoryOptions:
         poll_interval_s: Seconds between two looks at the repositories in mode `poll`.
         namespacing: Whether a model's name may stand in several repositories.
         reload: Whether the source of apps is followed.
+        stores: What may be a repository, several bare models or one.
+        model_name: Name of the model of a store that is one model alone; empty for that of its folder.
     """
 
     paths: tuple[str, ...]
@@ -173,6 +175,8 @@ class RepositoryOptions:
     poll_interval_s: int
     namespacing: bool
     reload: bool = False
+    stores: tuple[str, ...] = ()
+    model_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,9 @@ __all__ = ["PROGRAM", "parse_triton_value", "split_triton_arguments"]
 PROGRAM: Final = "tritonserver"
 
 _HELP: Final = "help"
+_OLDER: Final = {"model-store": "model-repository"}
+"""Older names of flags, which mean more to `alipes serve`."""
+
 _WITHOUT_VALUE: Final = ("disable-auto-complete-config",)
 _BOUNDED: Final = (
     "--exit-timeout-secs",
@@ -116,7 +119,7 @@ def _option(word: str, rest: list[str]) -> tuple[Flag, str]:
     found = _find(name)
     if found == _HELP:
         raise ConfigError("", key=_HELP)
-    flag = next(flag for flag in FLAGS if flag.name == found)
+    flag = next(flag for flag in FLAGS if flag.name == _OLDER.get(found, found))
     if found in _WITHOUT_VALUE:
         if equals:
             raise _refused(f"option '--{found}' doesn't allow an argument", found)

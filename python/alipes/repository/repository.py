@@ -21,6 +21,7 @@ from alipes.types import ModelKey
 
 if TYPE_CHECKING:
     from alipes.repository.mirror import Mirror
+    from alipes.repository.model_store import ModelStore
 
 Need: TypeAlias = Literal["all", "one", "none"]
 """Which of the paths have to be there at the start. Those that are not are looked for again at each look."""
@@ -68,14 +69,20 @@ class Repository:
     """The model folders of one or more repository paths."""
 
     def __init__(
-        self, paths: Iterable[str | os.PathLike[str]], *, namespacing: bool = False, need: Need = "all"
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        *,
+        namespacing: bool = False,
+        need: Need = "all",
+        stores: Iterable[ModelStore] = (),
     ) -> None:
-        """Takes the paths in the order given, folders before buckets; a path given twice counts once.
+        """Takes the paths in the order given, folders before buckets and stores; a path given twice counts once.
 
         Args:
             paths: The repositories: folders, also as `file://` addresses, or addresses such as `s3://bucket/models`.
             namespacing: Whether a name may stand in several of them; each is a namespace then.
             need: Which of them have to be there.
+            stores: Further places, whose models may be in any form.
 
         Raises:
             RepositoryError: If a path that is needed is absent or no folder, or one is no text.
@@ -84,7 +91,8 @@ class Repository:
         # Path -> the bucket that it is a copy of.
         self._mirrors = {mirror.folder: mirror for mirror in _mirrors(wanted)}
         folders = (Path(path).absolute() for path in wanted if not _is_address(path))
-        self.paths = (*dict.fromkeys(folders), *self._mirrors)
+        self._stores = {store.path: store for store in stores}
+        self.paths = tuple(dict.fromkeys((*folders, *self._mirrors, *self._stores)))
         self._namespacing = namespacing
         # Path -> the names that its last look has found.
         self._seen: dict[Path, list[str]] = {}
@@ -93,7 +101,9 @@ class Repository:
         self._check(need)
 
     def close(self) -> None:
-        """Removes the copies of buckets. For after the last version has ended."""
+        """Removes the copies of buckets, and what was arranged. For after the last version has ended."""
+        for store in self._stores.values():
+            store.close()
         for mirror in self._mirrors.values():
             mirror.close()
 
@@ -103,9 +113,10 @@ class Repository:
         A repository that is gone has no folders; one that cannot be read has those of its last look.
         """
         unreadable = {self._called(path): why for path in self.paths if (why := self._look(path))}
-        places = [(path, name) for path in self.paths for name in self._seen[path]]
-        found = [self._folder(path, name) for path, name in places if _is_text(name)]
-        nameless = frozenset(str(path / name) for path, name in places if not _is_text(name))
+        named = [(path, name, self._place(path, name)) for path in self.paths for name in self._seen[path]]
+        places = [(path, name, place) for path, name, place in named if place is not None]
+        found = [self._folder(path, name, place) for path, name, place in places if _is_text(name)]
+        nameless = frozenset(str(place) for _, name, place in places if not _is_text(name))
         counts = Counter(folder.key for folder in found)
         duplicates = frozenset(key.name for key, count in counts.items() if count > 1)
         unique = {folder.key: folder for folder in found if folder.name not in duplicates}
@@ -122,9 +133,9 @@ class Repository:
         for path in self.paths:
             if why := self._refresh(path, name):
                 unreadable[self._called(path)] = why
-            elif kind_of(path / name) == "folder":
-                found.append(self._folder(path, name))
-            elif kind_of(path) != "folder":
+            elif (place := self._place(path, name)) is not None and kind_of(place) == "folder":
+                found.append(self._folder(path, name, place))
+            elif kind_of(path) != "folder" and path not in self._stores:
                 unreadable[self._called(path)] = "there is no such folder"
         if not found:
             doubts = "".join(f" '{called}' cannot be read: {why}." for called, why in unreadable.items())
@@ -138,7 +149,7 @@ class Repository:
     def mistakes(self) -> tuple[str, ...]:
         """One sentence for each path that leads to the folder of a model, where that of a repository is expected."""
         found = []
-        for path in filter(holds_model, self.paths):
+        for path in (path for path in self.paths if path not in self._stores and holds_model(path)):
             called = self._called(path)
             above, _, name = called.rstrip("/").rpartition("/")
             found.append(
@@ -149,14 +160,16 @@ class Repository:
 
     def advice(self) -> tuple[str, ...]:
         """One sentence for each repository without a folder of a model, or with a model's file beside such folders."""
-        ours = [path for path in self.paths if path not in self._mirrors and kind_of(path) == "folder"]
+        others = {*self._mirrors, *self._stores}
+        ours = [path for path in self.paths if path not in others and kind_of(path) == "folder"]
         empty = {path: self._seen.get(path) == [] for path in ours}
         found = ((path, empty_advice(path) if empty[path] else beside_advice(path)) for path in ours)
-        return tuple(
+        about_folders = tuple(
             f"model repository '{self._called(path)}' holds {'no model' if empty[path] else 'a loose file'}: {advice}"
             for path, advice in found
             if advice
         )
+        return (*about_folders, *(advice for store in self._stores.values() for advice in store.advice()))
 
     def stamp(self) -> tuple[int, ...]:
         """Changes when a model's folder is added to a repository or taken away. Costs two system calls a repository."""
@@ -173,6 +186,8 @@ class Repository:
         try:
             if (mirror := self._mirrors.get(path)) is not None:
                 mirror.open()
+            elif (store := self._stores.get(path)) is not None:
+                store.check()
             else:
                 _check_folder(path)
         except RepositoryError as error:
@@ -182,6 +197,9 @@ class Repository:
     def _look(self, path: Path) -> str:
         """Notes which folders a repository has now; why it cannot be read, empty where it can."""
         why = self._refresh(path)
+        if (store := self._stores.get(path)) is not None:
+            self._seen[path] = store.names()
+            return why
         try:
             self._seen[path] = subdirectories(path)
         except RepositoryError as error:
@@ -201,15 +219,24 @@ class Repository:
         try:
             if (mirror := self._mirrors.get(path)) is not None:
                 mirror.refresh(model)
+            elif (store := self._stores.get(path)) is not None:
+                store.refresh(model)
         except RepositoryError as error:
             return str(error)
         return ""
 
-    def _folder(self, path: Path, name: str) -> ModelFolder:
-        return ModelFolder(name, path / name, self._called(path) if self._namespacing else "")
+    def _folder(self, path: Path, name: str, place: Path) -> ModelFolder:
+        return ModelFolder(name, place, self._called(path) if self._namespacing else "")
+
+    def _place(self, path: Path, name: str) -> Path | None:
+        """Where the folder of a model is, or would be; None where a store has no such model."""
+        store = self._stores.get(path)
+        return store.folder_of(name) if store is not None else path / name
 
     def _called(self, path: Path) -> str:
         """What a repository was named when it was given."""
+        if (store := self._stores.get(path)) is not None:
+            return store.called
         mirror = self._mirrors.get(path)
         return str(path) if mirror is None else mirror.url
 

@@ -23,6 +23,7 @@ from alipes.process_folder import sweep
 from alipes.repository.path_advice import refused_advice
 from alipes.repository.repository import Need, NotAFolder, Repository
 from alipes.repository.store.open import without_scheme
+from alipes.repository.stores import opened_stores
 from alipes.server.boundary import server_config
 from alipes.server.control import Control
 from alipes.server.greeting import Greeting, address_of
@@ -277,7 +278,8 @@ class InProcessServer:
         """The repositories that are to be served and cannot be read, after a word about each on what comes of that."""
         mode = self._options.repository.control_mode
         unreadable = self._lifecycle.unreadable
-        others = ", and the others are served" if len(unreadable) < len(self._options.repository.paths) else ""
+        named = (*self._options.repository.paths, *self._options.repository.stores)
+        others = ", and the others are served" if len(unreadable) < len(named) else ""
         for repository in unreadable:
             log.warning("model repository '%s' cannot be read%s; %s", repository, others, _NEXT[mode])
         explicit = mode == "explicit" and self._options.repository.load_models != (ALL_MODELS,)
@@ -320,7 +322,8 @@ def _open(options: RepositoryOptions) -> Repository:
     """The repositories. Where the server stays whatever fails, one that could become readable later may be absent."""
     need: Need = "all" if options.exit_on_error else "one" if options.control_mode == "none" else "none"
     try:
-        return Repository(options.paths, namespacing=options.namespacing, need=need)
+        paths, stores = opened_stores(options.stores, options.model_name)
+        return Repository((*options.paths, *paths), namespacing=options.namespacing, need=need, stores=stores)
     except RepositoryError as error:
         if not options.exit_on_error:
             raise _advised(options, error) from error
@@ -330,7 +333,8 @@ def _open(options: RepositoryOptions) -> Repository:
 
 def _advised(options: RepositoryOptions, error: RepositoryError) -> RepositoryError:
     """The error with what to do about it in front, where it is about a path of this machine."""
-    folders = [path for path in map(without_scheme, options.paths) if "://" not in str(path)]
+    named = map(without_scheme, (*options.paths, *options.stores))
+    folders = [path for path in named if "://" not in str(path)]
     for path in map(os.path.abspath, folders):
         if str(error).endswith(f" {path}"):
             return RepositoryError(f"{refused_advice(Path(path))} ({error})")

@@ -34,7 +34,8 @@ def names(argv: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
         (["-q"], [("quiet", "true")]),
         (["--port", "9000", "--host=::1"], [("host", "::1"), ("port", "9000")]),
         (["--load-model=a", "--load-model", "b"], [("load-model", "a"), ("load-model", "b")]),
-        (["--model-repository=a", "--model-store=b"], [("model-repository", "a"), ("model-repository", "b")]),
+        (["--strict-model-config"], [("disable-auto-complete-config", "true")]),
+        (["--model-store=a", "--model_dir=b"], [("model-store", "a"), ("model-store", "b")]),
     ],
 )
 def test_flags_are_written_in_either_form(argv: list[str], expected: list[tuple[str, str]]) -> None:

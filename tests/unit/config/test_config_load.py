@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+from alipes.config.forms import TRITONS
 from alipes.config.load import parse_flags
 from alipes.config.options import Resource
 from alipes.errors import ConfigError
@@ -33,17 +35,59 @@ def test_a_repeatable_flag_replaces_what_the_environment_says() -> None:
     assert parse_flags(["c"], environ).repository.paths == ("c",)
 
 
-def test_repositories_come_from_all_three_spellings_each_once_in_order() -> None:
-    options = parse_flags(["one", "--model-repository=two", "--model-store", "three", "--model-repository=one"], {})
-    assert options.repository.paths == ("one", "two", "three")
+def test_repositories_come_from_both_spellings_each_once_in_order() -> None:
+    options = parse_flags(["one", "--model-repository=two", "--model-repository=one"], {})
+    assert options.repository.paths == ("one", "two")
     assert options.origins["model-repository"] == "flag"
-    assert "model-store" not in options.origins
+
+
+def test_a_store_is_no_repository_and_takes_the_place_of_one() -> None:
+    options = parse_flags(["--model_store=/mnt/models", "--model_name", "iris", "--http_port=1", "--grpc_port=2"], {})
+    assert (options.repository.paths, options.repository.stores) == ((), ("/mnt/models",))
+    assert (options.repository.model_name, options.http.port, options.grpc.port) == ("iris", 1, 2)
+    assert parse_flags(["--model_dir=/mnt/models"], {}).repository.stores == ("/mnt/models",)
+
+
+def test_triton_takes_a_store_for_a_repository_and_a_name_for_a_beginning() -> None:
+    options = parse_flags(["--model-store=models", "--model-name=true"], {}, TRITONS)
+    assert (options.repository.paths, options.repository.stores) == (("models",), ())
+    assert options.repository.namespacing
+
+
+@pytest.mark.parametrize("stores", [[], ["--model-store=a", "--model-store=b"]])
+def test_a_model_is_named_in_one_store_alone(stores: list[str]) -> None:
+    with pytest.raises(ConfigError, match="--model-name") as caught:
+        parse_flags(["models", "--model-name=iris", *stores], {})
+    assert caught.value.key == "model-name"
+
+
+def test_what_a_platform_sets_is_the_weakest_source(tmp_path: Path) -> None:
+    knative = {"PORT": "9123", "K_REVISION": "iris-1", "INFERENCE_SERVICE_NAME": "iris"}
+    options = parse_flags(["--model-store=models"], knative)
+    assert (options.http.port, options.grpc.port, options.repository.model_name) == (9123, 8001, "iris")
+    assert options.origins["http-port"] == "environment"
+    assert parse_flags(["models"], knative).http.port == 9123
+    assert parse_flags(["models"], knative | {"ALIPES_HTTP_PORT": "2"}).http.port == 2
+    assert parse_flags(["models", "--port=3"], knative).http.port == 3
+    (tmp_path / "alipes.toml").write_text("http-port = 4\n")
+    assert parse_flags(["models"], knative, folder=tmp_path).http.port == 4
+    named = knative | {"MLSERVER_MODEL_NAME": "digits"}
+    assert parse_flags(["--model-store=models"], named).repository.model_name == "digits"
+    assert parse_flags(["--model-store=models", "--model-name=mine"], named).repository.model_name == "mine"
+
+
+def test_a_port_that_no_platform_has_set_counts_for_a_store_alone() -> None:
+    assert parse_flags(["models"], {"PORT": "9123"}).http.port == 8000
+    assert parse_flags(["--model-store=models"], {"PORT": "9123"}).http.port == 9123
+    assert parse_flags(["--model-repository=models"], {"PORT": "9123", "K_SERVICE": "s"}, TRITONS).http.port == 8000
+    with pytest.raises(ConfigError, match="PORT"):
+        parse_flags(["--model-store=models"], {"PORT": "http"})
 
 
 def test_an_alias_fills_the_same_option_from_either_source() -> None:
     assert parse_flags(["models", "--strict-model-config=true"], {}).model.strict_config
     assert parse_flags(["models"], {"ALIPES_STRICT_MODEL_CONFIG": "true"}).model.strict_config
-    assert parse_flags([], {"ALIPES_MODEL_STORE": "models"}).repository.paths == ("models",)
+    assert parse_flags([], {"ALIPES_MODEL_DIR": "models"}).repository.stores == ("models",)
 
 
 def test_a_variable_that_stands_for_no_flag_gives_a_notice() -> None:

@@ -22,6 +22,7 @@ from alipes.config.flags.resources import BACKENDS, DEVICES, PATHS, RESPONSE_CAC
 
 __all__ = [
     "FLAGS",
+    "OPTION_FLAGS",
     "OWN_GROUP",
     "SERVE_FLAGS",
     "Flag",
@@ -95,6 +96,9 @@ OWN_GROUP: Final = "Everyday"
 
 SERVE_FLAGS: Final = (*(replace(flag, group=OWN_GROUP) for flag in OWN), *FLAGS)
 """Every flag of `alipes serve`: those, and in front of them its own."""
+
+OPTION_FLAGS: Final = tuple(flag for flag in SERVE_FLAGS if flag.option or flag.group != OWN_GROUP)
+"""Every flag whose value is read: all but those that stand for others."""
 
 _BY_NAME: Final = {flag.name: flag for flag in FLAGS}
 _FOR_SERVE: Final = {flag.name: flag for flag in SERVE_FLAGS}

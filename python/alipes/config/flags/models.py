@@ -22,9 +22,9 @@ MODELS: Final[tuple[Flag, ...]] = (
         "model-store",
         "list",
         (),
-        "Another name of --model-repository.",
-        alias="model-repository",
-        option="repository.paths",
+        "What KServe and others put at one place: a repository, folders that hold one model's files each, or the files "
+        "of one model alone, which --model-name names. For `tritonserver` another name of --model-repository.",
+        option="repository.stores",
         path="folder",
     ),
     Flag(

@@ -1,4 +1,4 @@
-"""Flags of `alipes serve` alone, which stand for others.
+"""Flags of `alipes serve` alone; those without an option stand for others.
 
 `tritonserver` does not have them: it takes the beginning of a name, and `--host` is Triton's `--host-policy` there.
 """
@@ -29,6 +29,23 @@ OWN: Final[tuple[Flag, ...]] = (
         "Port of HTTP; gRPC and metrics follow, one and two behind it. 0 asks the system for three.",
         high=MAX_PORT - max(PORT_OFFSETS.values()),
         common=True,
+    ),
+    Flag(
+        "model-name",
+        "str",
+        "",
+        "Name of the model of --model-store, where that is one model alone; else models have the names of their "
+        "folders. Left out, INFERENCE_SERVICE_NAME or the name of the folder.",
+        option="repository.model_name",
+    ),
+    Flag(
+        "model-dir",
+        "list",
+        (),
+        "Another name of --model-store.",
+        alias="model-store",
+        option="repository.stores",
+        path="folder",
     ),
     Flag(
         "config",

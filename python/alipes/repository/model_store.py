@@ -1,0 +1,205 @@
+"""A store: a folder of any form that `bare_models` knows, as models of a repository."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from alipes.config.paths import kind_of
+from alipes.errors import RepositoryError
+from alipes.process_folder import ProcessFolder
+from alipes.repository.arrange import arrange, configured_name
+from alipes.repository.bare_models import (
+    ACCEPTED,
+    CONFIG,
+    StoredModel,
+    is_stray,
+    model_at,
+    models_below,
+    visible,
+    what_is_in,
+)
+from alipes.repository.layout import check_model_name
+
+__all__ = ["ModelStore"]
+
+_PLAIN_STEM: Final = "model"
+"""A file of this name is called by its folder."""
+
+
+class ModelStore:
+    """The models of one store. What is not in Triton's layout is arranged so in a folder for temporary files.
+
+    A model is a link to what was arranged last, which is replaced at once where the files have become another model;
+    where their contents alone change, the links lead to them. Looks may come from several threads.
+    """
+
+    def __init__(self, path: Path, name: str = "", called: str = "") -> None:
+        """Looks at nothing yet.
+
+        Args:
+            path: The store, a folder or a file.
+            name: What the model is called, where it is one alone.
+            called: What the store was named when it was given; its path where left out.
+
+        Raises:
+            RepositoryError: If no model can have that name.
+        """
+        if name:
+            check_model_name(name)
+        self.path = path
+        self.called = called or str(path)
+        self._name = name
+        self._lock = threading.Lock()
+        self._holder: ProcessFolder | None = None
+        # By name: what was found, what it looked like, and where it lies as Triton has it.
+        self._models: dict[str, tuple[StoredModel, tuple[object, ...], Path]] = {}
+        self._others: dict[str, str] = {}
+
+    def check(self) -> None:
+        """Refuses a store that is not there, or holds nothing that is served.
+
+        Raises:
+            RepositoryError: With what was found, and what would be accepted.
+        """
+        if kind_of(self.path) == "nothing":
+            raise RepositoryError(f"failed to stat file {self.path}")
+        if not self._look():
+            raise RepositoryError(self._nothing())
+
+    def refresh(self, model: str = "") -> None:
+        """Looks at the files again.
+
+        Args:
+            model: The model to look at; all where left out.
+
+        Raises:
+            RepositoryError: If there is something, and it is not served.
+        """
+        if model and self._is_parent():
+            self._take(self._child(model), only=model)
+            return
+        found = self._look()
+        self._take(found)
+        if not found and kind_of(self.path) != "nothing" and not _is_empty(self.path):
+            raise RepositoryError(self._nothing())
+
+    def names(self) -> list[str]:
+        """The names of the models at the last look."""
+        with self._lock:
+            return sorted(self._models)
+
+    def folder_of(self, name: str) -> Path | None:
+        """The folder of a model, as Triton has it; None of one that was not there at the last look."""
+        with self._lock:
+            found = self._models.get(name)
+        return found[2] if found is not None else None
+
+    def advice(self) -> tuple[str, ...]:
+        """One sentence for each folder of the store that is no model, as far as there are models beside it."""
+        with self._lock:
+            others = dict(self._others) if self._models else {}
+        return tuple(f"folder '{name}' of store '{self.called}' is no model: {why}" for name, why in others.items())
+
+    def close(self) -> None:
+        """Removes what was arranged. The store itself is left as it was found."""
+        if self._holder is not None:
+            self._holder.close()
+
+    def _is_parent(self) -> bool:
+        """Whether models lie in the folders of the store: one is looked at without the others then.
+
+        An agent loads hundreds, one after the other.
+        """
+        return kind_of(self.path) == "folder" and model_at(self.path) is None
+
+    def _child(self, name: str) -> Mapping[str, StoredModel]:
+        """The model in one of the store's folders; none where there is no such folder."""
+        check_model_name(name)
+        folder = self.path / name
+        if kind_of(folder) != "folder" or is_stray(name):
+            return {}
+        found = model_at(folder)
+        if found is None:
+            raise RepositoryError(f"{what_is_in(folder)}; {ACCEPTED}")
+        return {name: found}
+
+    def _look(self) -> Mapping[str, StoredModel]:
+        """What there is now: the store's one model, or those of its folders."""
+        if kind_of(self.path) == "nothing":
+            return {}
+        single = model_at(self.path)
+        if single is not None:
+            return {self._name or configured_name(single) or _name_of(self.path): single}
+        models, others = models_below(self.path)
+        with self._lock:
+            self._others = others
+        return models
+
+    def _take(self, found: Mapping[str, StoredModel], only: str = "") -> None:
+        """Takes over what was found, in the place of what was there before."""
+        with self._lock:
+            for name in [name for name in self._models if name not in found and only in ("", name)]:
+                self._forget(name)
+            for name, model in found.items():
+                before, look = self._models.get(name), _look_of(model)
+                if before is None or before[:2] != (model, look):
+                    self._models[name] = (model, look, self._place(name, model))
+
+    def _place(self, name: str, model: StoredModel) -> Path:
+        """The model's folder as Triton has it: its own, or one that is arranged now."""
+        if model.is_arranged and model.path.name == name and configured_name(model) in ("", name):
+            return model.path
+        try:
+            if self._holder is None:
+                self._holder = ProcessFolder("repository")
+                for part in ("models", "arranged"):
+                    (self._holder.path / part).mkdir()
+            made = self._holder.path / "arranged" / secrets.token_hex(8)
+            made.mkdir()
+            arrange(model, name, made)
+            link = self._holder.path / "models" / name
+            draft = made.with_suffix(".link")
+            before = link.readlink() if link.is_symlink() else None
+            draft.symlink_to(made, target_is_directory=True)
+            draft.replace(link)
+        except OSError as error:
+            raise RepositoryError(f"cannot arrange model '{name}' of store '{self.called}': {error}") from error
+        if before is not None:
+            shutil.rmtree(before, ignore_errors=True)
+        return link
+
+    def _forget(self, name: str) -> None:
+        *_, place = self._models.pop(name)
+        if self._holder is not None and place.is_relative_to(self._holder.path):
+            made = place.readlink()
+            place.unlink()
+            shutil.rmtree(made, ignore_errors=True)
+
+    def _nothing(self) -> str:
+        with self._lock:
+            found = next(iter(self._others.values()), what_is_in(self.path))
+        return f"store '{self.called}' holds no model that can be served: {found}; {ACCEPTED}"
+
+
+def _name_of(path: Path) -> str:
+    if kind_of(path) == "file":
+        return path.stem if path.stem != _PLAIN_STEM else path.absolute().parent.name
+    return path.absolute().name or _PLAIN_STEM
+
+
+def _look_of(model: StoredModel) -> tuple[object, ...]:
+    """What of a model's files its arrangement depends on, beside where they are: the configuration, and the names."""
+    try:
+        seen = (model.path / CONFIG).stat()
+    except OSError:
+        return (tuple(visible(model.path)) if model.is_arranged else (),)
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino, tuple(visible(model.path))
+
+
+def _is_empty(path: Path) -> bool:
+    return what_is_in(path).endswith(" is empty")

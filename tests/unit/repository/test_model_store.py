@@ -1,0 +1,171 @@
+"""A store of any form as the models of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alipes.config.pbtxt import read_config
+from alipes.errors import RepositoryError
+from alipes.repository.model_store import ModelStore
+from alipes.repository.repository import Repository
+from alipes.repository.stores import opened_stores
+
+
+def write(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def looks(folder: Path) -> list[tuple[str, int, int]]:
+    """Everything below a folder, with its time and mode."""
+    return sorted((str(one), one.lstat().st_mtime_ns, one.lstat().st_mode) for one in (folder, *folder.rglob("*")))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ModelStore]:
+    with_name = ModelStore(tmp_path / "store", "iris")
+    yield with_name
+    with_name.close()
+
+
+def test_a_bare_model_is_arranged_by_links_and_the_store_is_left_alone(store: ModelStore) -> None:
+    file = write(store.path / "net.onnx", "bytes")
+    before = looks(store.path)
+    store.refresh()
+    assert store.names() == ["iris"]
+    folder = store.folder_of("iris")
+    assert folder is not None
+    config = read_config(folder)
+    assert config is not None and (config.name, config.backend) == ("iris", "onnxruntime")
+    assert (folder / "1" / config.default_model_filename).samefile(file)
+    store.close()
+    assert not folder.exists() and looks(store.path) == before
+
+
+def test_a_file_of_the_usual_name_needs_no_configuration(store: ModelStore) -> None:
+    write(store.path / "model.onnx")
+    store.refresh()
+    folder = store.folder_of("iris")
+    assert folder is not None and [path.name for path in folder.iterdir()] == ["1"]
+
+
+def test_a_configuration_gets_the_name_of_the_model(store: ModelStore) -> None:
+    write(store.path / "config.pbtxt", 'name: "theirs"\nmax_batch_size: 4\n')
+    write(store.path / "labels.txt", "one")
+    write(store.path / "1" / "model.onnx")
+    store.refresh()
+    folder = store.folder_of("iris")
+    assert folder is not None
+    config = read_config(folder)
+    assert config is not None and (config.name, config.max_batch_size) == ("iris", 4)
+    assert (folder / "labels.txt").read_text() == "one" and (folder / "1" / "model.onnx").exists()
+
+
+def test_without_a_name_the_configuration_or_the_folder_has_it(tmp_path: Path) -> None:
+    write(tmp_path / "plain" / "model.onnx")
+    write(tmp_path / "named" / "1" / "model.onnx")
+    write(tmp_path / "named" / "config.pbtxt", 'name: "theirs"')
+    names = []
+    for path in ("plain", "named", "plain/model.onnx"):
+        store = ModelStore(tmp_path / path)
+        store.refresh()
+        names += store.names()
+        store.close()
+    assert names == ["plain", "theirs", "plain"]
+
+
+def test_a_model_in_tritons_layout_under_its_name_stays_where_it_is(tmp_path: Path) -> None:
+    write(tmp_path / "m" / "1" / "model.onnx")
+    store = ModelStore(tmp_path)
+    store.refresh()
+    assert store.folder_of("m") == tmp_path / "m"
+
+
+def test_changes_of_the_store_are_followed(store: ModelStore) -> None:
+    write(store.path / "a.onnx")
+    store.refresh()
+    folder = store.folder_of("iris")
+    assert folder is not None
+    (store.path / "a.onnx").unlink()
+    write(store.path / "b.onnx")
+    store.refresh()
+    config = read_config(folder)
+    assert config is not None and config.default_model_filename == "b.onnx"
+    write(store.path / "config.pbtxt", "max_batch_size: 2\n")
+    store.refresh()
+    config = read_config(folder)
+    assert config is not None and (config.max_batch_size, config.default_model_filename) == (2, "b.onnx")
+
+
+def test_models_of_an_agent_are_found_one_by_one_and_go_with_their_files(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path)
+    repository = Repository([], need="none", stores=[store])
+    assert repository.read().names == ()
+    file = write(tmp_path / "a" / "model.onnx")
+    write(tmp_path / "a" / "SUCCESS.0a1b")
+    write(tmp_path / "b" / "notes.csv")
+    [found] = repository.find("a")
+    assert (found.name, (found.path / "1" / "model.onnx").samefile(file)) == ("a", True)
+    with pytest.raises(RepositoryError, match=r"holds notes\.csv; expected"):
+        repository.find("b")
+    assert repository.read().names == ("a",)
+    file.unlink()
+    with pytest.raises(RepositoryError, match="a' is empty; expected"):
+        repository.find("a")
+    assert repository.read().names == ()
+    with pytest.raises(RepositoryError, match="model not found in any model repository"):
+        repository.find("c")
+    repository.close()
+
+
+@pytest.mark.parametrize(
+    ("files", "what"),
+    [
+        ([], "is empty; expected a model's file"),
+        (["notes.csv", "more.csv"], r"holds no model that can be served: .* holds more\.csv, notes\.csv; expec"),
+        (["sub/notes.csv"], r"sub' holds notes\.csv; expected"),
+        (["a.onnx", "b.onnx"], "several models"),
+    ],
+)
+def test_a_store_without_a_model_says_what_was_found(tmp_path: Path, files: list[str], what: str) -> None:
+    store = ModelStore(tmp_path / "store")
+    store.path.mkdir()
+    for name in files:
+        write(store.path / name)
+    with pytest.raises(RepositoryError, match=what):
+        Repository([], stores=[store])
+
+
+def test_a_folder_that_is_no_model_is_named_beside_the_others(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "model.onnx")
+    write(tmp_path / "docs" / "index.html")
+    repository = Repository([], stores=[ModelStore(tmp_path)])
+    assert repository.read().names == ("a",)
+    [advice] = repository.advice()
+    assert "folder 'docs'" in advice and "holds index.html" in advice
+    repository.close()
+
+
+def test_a_link_of_a_config_map_is_followed(store: ModelStore) -> None:
+    write(store.path / "..2026_01" / "model.onnx", "one")
+    (store.path / "..data").symlink_to("..2026_01")
+    (store.path / "model.onnx").symlink_to("..data/model.onnx")
+    store.refresh()
+    folder = store.folder_of("iris")
+    assert folder is not None and (folder / "1" / "model.onnx").read_text() == "one"
+
+
+def test_addresses_of_this_machine_are_folders(tmp_path: Path) -> None:
+    write(tmp_path / "model.onnx")
+    buckets, stores = opened_stores([f"file://{tmp_path}"], "iris")
+    assert (buckets, [store.path for store in stores]) == ([], [tmp_path])
+    with pytest.raises(RepositoryError, match="mount the volume of claim 'data' at /mnt/pvc/data"):
+        opened_stores(["pvc://data/models"], "")
+
+
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match="invalid model name"):
+        ModelStore(tmp_path, "../iris")
