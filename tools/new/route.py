@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from names import arm, camel, template, word
 from plan import Plan, Refused
 
-ROUTE, DISPATCH = "crates/http/src/route.rs", "crates/http/src/dispatch.rs"
+ROUTES, DISPATCH = "crates/http/src/route", "crates/http/src/dispatch.rs"
+KIND, GROUP, SERVER, MODEL = (f"{ROUTES}/{name}.rs" for name in ("kind", "group", "mod", "model"))
 GROUPS = "crates/net/src/restricted.rs"
 PAGE = "docs/reference/http.md"
 
 _MODEL = ("v2", "models", "{model}")
 _LONGEST, _MOST_SEGMENTS = 24, 2
 _OF = ("impl<'a> Route<'a> {", "pub fn of(method: &Method, path: &'a str) -> Route<'a> {", "match path {")
-_OF_MODEL = ("impl<'a> Route<'a> {", "fn of_model(method: &Method, rest: &'a str) -> Route<'a> {", "match action {")
+_OF_MODEL = ("pub fn of_model<'a>(method: &Method, rest: &'a str) -> Route<'a> {", "match action {")
 _GROUP = ("impl<'a> Route<'a> {", "pub fn group(&self, path: &'a str) -> Option<Group> {", "Some(match self {")
-_NAME = ("impl<'a> Route<'a> {", "pub fn name(&self) -> &'static str {", "match self {")
-_ITS_MODEL = ("impl<'a> Route<'a> {", "pub fn model(&self) -> &str {", "match self {")
+_NAME = ("impl Route<'_> {", "pub fn name(&self) -> &'static str {", "match self {")
+_ITS_MODEL = ("impl Route<'_> {", "pub fn model(&self) -> &str {", "match self {")
 _ANSWER = (
     "async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Response<ResponseBody> {",
     "match Route::of(method, path) {",
@@ -76,6 +77,11 @@ class Route:
         return f"[{strings}]"
 
     @property
+    def place(self) -> tuple[str, tuple[str, ...]]:
+        """The file with the arms beside its own, and where they stand there."""
+        return (MODEL, _OF_MODEL) if self.of_model else (SERVER, _OF)
+
+    @property
     def path(self) -> str:
         """The path as clients ask for it; the model is `m`."""
         return "/".join(["/v2", *(["models", "m"] if self.of_model else []), *self.segments])
@@ -108,10 +114,11 @@ def plan(plan: Plan, options: argparse.Namespace) -> None:
 
 
 def _check_that_it_is_new(plan: Plan, route: Route) -> None:
-    made, arms = camel(route.name), plan.block(ROUTE, _OF_MODEL if route.of_model else _OF)
-    named = any(line.strip().startswith(f"{route.pattern} ") for line in arms) or f'"{route.path}"' in plan.text(ROUTE)
-    if named or re.search(rf"^    {made}\b", plan.text(ROUTE), re.MULTILINE):
-        raise Refused(f"{ROUTE} has a route {made} or '{route.path}' already")
+    made, (file, arms) = camel(route.name), route.place
+    named = any(line.strip().startswith(f"{route.pattern} ") for line in plan.block(file, arms))
+    named = named or any(f'"{route.path}"' in text for text in plan.texts(f"{ROUTES}/*.rs"))
+    if named or re.search(rf"^    {made}\b", plan.text(KIND), re.MULTILINE):
+        raise Refused(f"{file} has a route {made} or '{route.path}' already")
     verb = re.compile(rf"\bfn {route.name}\b|\b(struct|enum) {made}\b")
     if any(verb.search(text) for text in plan.texts("crates/service/src/*.rs")):
         raise Refused(f"crates/service has a verb {route.name} or a type {made} already")
@@ -122,7 +129,7 @@ def _group(plan: Plan, route: Route, wanted: str | None) -> tuple[str, bool]:
     variants = {name: variant for variant, name in re.findall(_NAMED_GROUP, plan.text(GROUPS))}
     if (wanted or "metadata") not in variants:
         raise Refused(f"{GROUPS} has no group '{wanted or 'metadata'}': {', '.join(variants)}")
-    rows = plan.block(ROUTE, [*_UNKNOWN, _UNKNOWN_MODEL] if route.of_model else _UNKNOWN)
+    rows = plan.block(GROUP, [*_UNKNOWN, _UNKNOWN_MODEL] if route.of_model else _UNKNOWN)
     if not route.of_model and _UNKNOWN_MODEL in (lines := [row.strip() for row in rows]):
         rows = rows[: lines.index(_UNKNOWN_MODEL)]
     matches = [re.fullmatch(r" *\[(\".*), \.\.\] => Group::(\w+),", row) for row in rows]
@@ -137,28 +144,28 @@ def _insert_route(plan: Plan, route: Route, variant: str, group: str, *, is_know
     answer = arm(route.pattern, f"get(method, false, {variant})", 12)
     if route.of_model:
         declared = f"{camel(route.name)} {{\n    model: Cow<'a, str>,\n    version: &'a str,\n}},"
-        plan.insert(ROUTE, answer, inside=_OF_MODEL, before="_ => Route::Unknown,")
+        plan.insert(MODEL, answer, inside=_OF_MODEL, before="_ => Route::Unknown,")
     else:
         declared = f"{camel(route.name)},"
-        plan.insert(ROUTE, answer, inside=_OF, before="_ => Route::of_prefix(method, path),")
-    plan.insert(ROUTE, f"/// todo: what it asks for.\n{declared}", inside=["pub enum Route<'a> {"])
+        plan.insert(SERVER, answer, inside=_OF, before="_ => Route::of_prefix(method, path),")
+    plan.insert(KIND, f"/// todo: what it asks for.\n{declared}", inside=["pub enum Route<'a> {"])
     any_fields = variant.replace("{ model, version }", "{ .. }")
-    plan.insert(ROUTE, f"{any_fields} => Group::{group},", inside=_GROUP, before="Route::WrongMethod { .. } => {")
+    plan.insert(GROUP, f"{any_fields} => Group::{group},", inside=_GROUP, before="Route::WrongMethod { .. } => {")
     named = f'{any_fields} => "{route.name.replace("_", " ")}",'
-    plan.insert(ROUTE, named, inside=_NAME, before="// Whoever finds its model calls it a call.")
+    plan.insert(KIND, named, inside=_NAME, before="// Whoever finds its model calls it a call.")
     if route.of_model:
         its_model = variant.replace("{ model, version }", "{ model, .. } => model,")
-        plan.insert(ROUTE, its_model, inside=_ITS_MODEL, before='_ => "",')
+        plan.insert(KIND, its_model, inside=_ITS_MODEL, before='_ => "",')
     beside = f'["{route.segments[0]}", ..] => Group::{group},'
     if route.of_model and not is_known and group != "Inference":
-        plan.insert(ROUTE, beside, inside=[*_UNKNOWN, _UNKNOWN_MODEL], before="_ => Group::Inference,")
+        plan.insert(GROUP, beside, inside=[*_UNKNOWN, _UNKNOWN_MODEL], before="_ => Group::Inference,")
     elif not route.of_model and not is_known:
-        plan.insert(ROUTE, beside, inside=_UNKNOWN, before=_UNKNOWN_MODEL)
+        plan.insert(GROUP, beside, inside=_UNKNOWN, before=_UNKNOWN_MODEL)
 
 
 def _insert_tests(plan: Plan, route: Route, group: str) -> None:
     for path in (route.path, f"{route.path}/x"):
-        plan.insert(ROUTE, f'("{path}", Some(Group::{group})),', inside=[_TESTS, *_KNOWN])
+        plan.insert(GROUP, f'("{path}", Some(Group::{group})),', inside=[_TESTS, *_KNOWN])
     fields = ' { model: "m".into(), version: "" }' if route.of_model else ""
     test = f"""
 
@@ -169,7 +176,7 @@ def _insert_tests(plan: Plan, route: Route, group: str) -> None:
             assert_eq!(Route::of(&Method::POST, path), Route::WrongMethod {{ plain: false }});
         }}
     """
-    plan.insert(ROUTE, test, inside=[_TESTS])
+    plan.insert(route.place[0], test, inside=[_TESTS])
     kind = "model_route_test.txt" if route.of_model else "route_test.txt"
     names = dict(re.findall(_NAMED_GROUP, plan.text(GROUPS)))
     path = route.path.replace("/models/m/", "/models/digits/")

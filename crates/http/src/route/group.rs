@@ -1,0 +1,144 @@
+//! The restricted group of each route, and what a server that stops refuses.
+
+use alipes_net::restricted::Group;
+use hyper::Method;
+use smallvec::SmallVec;
+
+use super::kind::Route;
+
+impl<'a> Route<'a> {
+    /// The group of the route that `path` names. A wrong method changes nothing: Triton asks for the header before it
+    /// looks at the method.
+    pub fn group(&self, path: &'a str) -> Option<Group> {
+        Some(match self {
+            Route::Live | Route::Ready | Route::ModelReady { .. } => Group::Health,
+            Route::Server | Route::ModelMetadata { .. } => Group::Metadata,
+            Route::ModelConfig { .. } => Group::ModelConfig,
+            Route::Statistics { .. } | Route::Explain { .. } => Group::Statistics,
+            Route::Infer { .. }
+            | Route::Generate { .. }
+            | Route::SequenceState { .. }
+            | Route::RestoreSequence { .. }
+            | Route::EndSequence { .. } => Group::Inference,
+            Route::Index | Route::Load { .. } | Route::Unload { .. } | Route::NamedRepository => Group::ModelRepository,
+            Route::Region(_) => Group::SharedMemory,
+            Route::LogSettings | Route::ChangeLog => Group::Logging,
+            Route::TraceSettings { .. } | Route::ChangeTracing { .. } => Group::Trace,
+            Route::WrongMethod { .. } => {
+                // Every path that exists is read with GET or answered to POST.
+                let mut routes = [Method::GET, Method::POST].into_iter().map(|method| Route::of(&method, path));
+                return routes.find(|route| !matches!(route, Route::WrongMethod { .. }))?.group(path);
+            }
+            // The page has two, which it asks for itself: it is none where nobody wants HTML.
+            Route::Page => return None,
+            Route::WrittenPage { .. } => Group::Openapi,
+            Route::Endpoint { .. } => Group::Endpoint,
+            Route::Undecodable | Route::Unknown => return unknown_group(path),
+        })
+    }
+
+    /// Whether a server that stops refuses the request. Whoever moves sequences elsewhere may still read their states.
+    pub fn is_refused_at_stop(&self, path: &'a str) -> bool {
+        !matches!(self, Route::SequenceState { .. }) && self.group(path).is_some_and(Group::is_refused_at_stop)
+    }
+}
+
+/// The group of a path that names no route: that of the routes beside it, so that a restricted listener does not reveal
+/// which paths exist.
+fn unknown_group(path: &str) -> Option<Group> {
+    let segments: SmallVec<[&str; 8]> = path.strip_prefix("/v2/")?.split('/').collect();
+    Some(match segments[..] {
+        ["health", ..] => Group::Health,
+        ["logging", ..] => Group::Logging,
+        ["trace", ..] => Group::Trace,
+        ["repository", ..] => Group::ModelRepository,
+        ["systemsharedmemory" | "cudasharedmemory", ..] => Group::SharedMemory,
+        ["models", _, "versions", _, ref action @ ..] | ["models", _, ref action @ ..] => match action {
+            [] => Group::Metadata,
+            ["ready", ..] => Group::Health,
+            ["config", ..] => Group::ModelConfig,
+            ["stats" | "explain", ..] => Group::Statistics,
+            ["trace", ..] => Group::Trace,
+            _ => Group::Inference,
+        },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_a_path_and_no_method_avoids_its_group() {
+        let known = [
+            ("/v2", Some(Group::Metadata)),
+            ("/v2/models/m", Some(Group::Metadata)),
+            ("/v2/models/m/versions/1", Some(Group::Metadata)),
+            ("/v2/models/m/versions/one", Some(Group::Metadata)),
+            ("/v2/models/m/ready", Some(Group::Health)),
+            ("/v2/models/m/versions/1/ready", Some(Group::Health)),
+            ("/v2/models/m/ready/x", Some(Group::Health)),
+            ("/v2/models/m/infer", Some(Group::Inference)),
+            ("/v2/models/versions/infer", Some(Group::Inference)),
+            ("/v2/models/m/versions/one/infer", Some(Group::Inference)),
+            ("/v2/models/m/versions", Some(Group::Inference)),
+            ("/v2/models/m/generate", Some(Group::Inference)),
+            ("/v2/models/m/generate_stream", Some(Group::Inference)),
+            ("/v2/models/m/sequences/7/state", Some(Group::Inference)),
+            ("/v2/models/m/sequences/7", Some(Group::Inference)),
+            ("/v2/models/m/unheard_of", Some(Group::Inference)),
+            ("/v2/models/m/versions/1/stats", Some(Group::Statistics)),
+            ("/v2/models/stats", Some(Group::Statistics)),
+            ("/v2/models/m/explain", Some(Group::Statistics)),
+            ("/v2/models/m/trace/setting", Some(Group::Trace)),
+            ("/v2/models/m/versions/1/trace/setting", Some(Group::Trace)),
+            ("/v2/trace/setting", Some(Group::Trace)),
+            ("/v2/logging", Some(Group::Logging)),
+            ("/v2/models/m/config", Some(Group::ModelConfig)),
+            ("/v2/repository/index", Some(Group::ModelRepository)),
+            ("/v2/repository/some/index", Some(Group::ModelRepository)),
+            ("/v2/repository/models/m/load", Some(Group::ModelRepository)),
+            ("/v2/repository/models/m/unload", Some(Group::ModelRepository)),
+            ("/v2/repository/some/models/m/load", Some(Group::ModelRepository)),
+            ("/v2/systemsharedmemory", Some(Group::SharedMemory)),
+            ("/v2/systemsharedmemory/status", Some(Group::SharedMemory)),
+            ("/v2/systemsharedmemory/region/x/register", Some(Group::SharedMemory)),
+            ("/v2/cudasharedmemory/region/x/unregister", Some(Group::SharedMemory)),
+            ("/v2/health/live", Some(Group::Health)),
+            ("/v2/health/ready", Some(Group::Health)),
+            ("/v2/health", Some(Group::Health)),
+            ("/v2/", None),
+            ("/v2/models", None),
+            ("/v2models", Some(Group::Endpoint)),
+            ("/sentiment", Some(Group::Endpoint)),
+            ("/sentiment/", None),
+            ("/sentiment/x", None),
+            ("/v1", None),
+            ("/docs", Some(Group::Openapi)),
+            ("/docs/x.css", Some(Group::Openapi)),
+            ("/openapi.json", Some(Group::Openapi)),
+            ("/metrics", None),
+            ("/", None),
+        ];
+        for (path, group) in known {
+            for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::HEAD, Method::OPTIONS] {
+                assert_eq!(Route::of(&method, path).group(path), group, "{method} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_utf8_is_refused_in_the_group_of_its_route() {
+        let paths = [
+            ("/v2/models/%FF/infer", Group::Inference),
+            ("/v2/models/%FF/versions/1", Group::Metadata),
+            ("/v2/repository/models/%C3/load", Group::ModelRepository),
+            ("/v2/cudasharedmemory/region/%FF/status", Group::SharedMemory),
+        ];
+        for (path, group) in paths {
+            assert_eq!(Route::of(&Method::POST, path), Route::Undecodable, "{path}");
+            assert_eq!(Route::Undecodable.group(path), Some(group), "{path}");
+        }
+    }
+}
