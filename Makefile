@@ -24,7 +24,7 @@
 #   make bench         ratios against the floors and the peers (see docs/benchmarks.md)
 #   make bench-queue   what one request costs a model's queue, in nanoseconds
 #   make clients       fetches perf_analyzer, Model Analyzer, the KServe SDK, hermes, a real Triton and Azurite
-#   make kube          builds Kubernetes' own programs, with Go, for tests of what deploys (a quarter of an hour, once)
+#   make kube          builds Kubernetes' own programs, and KServe's, with Go, for tests of what deploys (twenty minutes, once)
 #   make docs          the generated reference pages
 #   make site          the documentation as a site, with the Python API, in build/site
 #   make wheel         the wheel that `pip install .` makes, in dist/

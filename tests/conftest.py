@@ -13,10 +13,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # `support` is shared by folders that are no packages
 
 from support import selection
-from support.kube_fixtures import api_server, kubernetes, namespace
+from support.kube_fixtures import api_server, kserve_kinds, kubernetes, namespace
 from support.server import ServerProcess
 
-__all__ = ["api_server", "kubernetes", "namespace"]  # fixtures are found where they are imported
+__all__ = ["api_server", "kserve_kinds", "kubernetes", "namespace"]  # fixtures are found where they are imported
 
 Serve = Callable[..., ServerProcess]
 

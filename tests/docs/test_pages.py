@@ -38,6 +38,7 @@ NEEDS = {
     "from-mlserver": "trees",
     "from-torchserve": "torch",
     "kubernetes": "deploy",
+    "serve-with-kserve": "deploy",
     "helm": "deploy",
     "dashboards": "deploy",
     "several-servers": "deploy",

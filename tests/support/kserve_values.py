@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any, Final
 
 IRIS: Final = {"format": "sklearn", "storage": {"uri": "gs://bucket/iris"}}
@@ -44,8 +45,12 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
         "predictor": IRIS | {"scaling": {"least": 2, "most": 4}},
         "canaries": [
             {"name": "next", "percent": 10, "storage": {"uri": "gs://bucket/iris-2"}, "replicas": 2},
-            {"name": "dark", "percent": 0, "storage": {"key": "minio", "path": "iris-3"}, "arguments": ["--x=1"]},
+            {"name": "dark", "percent": 0, "storage": {"uri": "s3://bucket/iris-3"}, "arguments": ["--x=1"]},
         ],
+    },
+    "canary of a secret": {
+        "predictor": {"format": "onnx", "storage": {"key": "minio", "path": "models/1"}},
+        "canaries": [{"name": "next", "percent": 10, "storage": {"key": "minio", "path": "models/2"}}],
     },
     "promoted": {"predictor": IRIS | {"name": "next"}},
     "knative": {
@@ -87,7 +92,7 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
         "models": {
             "reserve": "1Gi",
             "items": [
-                {"name": "First_1", "uri": "s3://bucket/a", "memory": "700Mi"},
+                {"name": "first", "uri": "s3://bucket/a", "memory": "700Mi"},
                 {"name": "second", "uri": "gs://bucket/b", "memory": "700Mi", "format": "sklearn"},
                 {"name": "third", "uri": "https://host/c.zip", "memory": "300Mi"},
             ],
@@ -137,6 +142,28 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
     },
     "no runtimes": {"predictor": IRIS, "runtimes": {"written": False}},
 }
+"""What KServe takes; `runtimes` of the last one are those of the others."""
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+SECRETS: Final[list[dict[str, Any]]] = [
+    {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "storage-config"},
+        "data": {"minio": _encoded('{"type": "s3", "access_key_id": "a", "secret_access_key": "b", "bucket": "m"}')},
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "keys"},
+        "data": {"AWS_ACCESS_KEY_ID": _encoded("a"), "AWS_SECRET_ACCESS_KEY": _encoded("b")},
+    },
+]
+"""Secrets that the descriptions name, which people make."""
 
 STEP: Final = {"service": "iris"}
 
@@ -188,6 +215,11 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str, str]]] = {
         _canaries({"replicas": 3}),
         "canaries[0].replicas: 3 are more than the 1 of the predictor",
         "must not exceed stable predictor minReplicas",
+    ),
+    "a canary of another form of storage": (
+        _canaries({"storage": {"key": "minio", "path": "iris-2"}}),
+        "canaries[0].storage: KServe 0.20 takes `uri` or `path` for all predictors of a service alike",
+        "must provide only one of storageUri and storage.path",
     ),
     "concurrency in Standard mode": (
         {"predictor": IRIS | {"concurrency": 5}},
@@ -318,7 +350,7 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str, str]]] = {
     "models of one name": (
         _models(*[{"name": "a", "uri": "s3://a/a", "memory": "1Mi"}] * 2),
         "models.items[1].name: 'a' is the name of another model",
-        "",
+        'trainedmodels.serving.kserve.io "a" already exists',
     ),
     "a model too large": (
         _models({"name": "a", "uri": "s3://a/a", "memory": "600Mi"}),

@@ -171,7 +171,7 @@ class ControlPlane:
             OSError: If it does not answer.
             Refused: If it refuses the request.
         """
-        data = None if body is None else json.dumps(body).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.tokens[user]}", "Content-Type": kind}
         request = Request(self.url + path, data, headers, method=method)
         try:
@@ -337,7 +337,7 @@ class ControlPlane:
         """What kwok's pods do: they start, they end, and they have written what is in `pod_log`."""
         logs = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "logs"}}
         logs |= {"spec": {"logs": [{"logsFile": str(self.pod_log), "follow": True}]}}
-        stages = (_programs_folder() / "kwok.yaml").read_text(encoding="utf-8")
+        stages = (program_folder("kwok") / "kwok.yaml").read_text(encoding="utf-8")
         config = self.folder / "kwok.yaml"
         config.write_text(f"{stages}\n---\n{json.dumps(logs)}\n", encoding="utf-8")
         return config
@@ -389,9 +389,9 @@ def control_plane(folder: Path) -> Iterator[ControlPlane]:
 
 
 @cache
-def _programs_folder() -> Path:
-    folder: Path = runpy.run_path(str(ROOT / "tools" / "kube" / "programs.py"))["folder"]()
-    return folder
+def _programs() -> dict[str, Any]:
+    programs: dict[str, Any] = runpy.run_path(str(ROOT / "tools" / "kube" / "programs.py"))["PROGRAMS"]
+    return programs
 
 
 def need(*programs: str) -> None:
@@ -404,6 +404,12 @@ def need(*programs: str) -> None:
         raise Missing(f"needs Kubernetes' own programs ({', '.join(missing)}): make kube")
 
 
+def program_folder(name: str) -> Path:
+    """The folder of a program's versions: files beside it are there, too."""
+    folder: Path = _programs()[name].folder()
+    return folder
+
+
 def program_file(name: str) -> Path:
     """Where a program is, or would be."""
-    return _programs_folder() / "bin" / name
+    return program_folder(name) / "bin" / name

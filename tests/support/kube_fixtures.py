@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.kserve import add_kinds
 from support.kube import ControlPlane, Missing, Node, control_plane
 
 GROUP = "kubernetes"
 """The group of tests that share it, so that one process has them all."""
 
-FIXTURES = frozenset({"api_server", "kubernetes", "namespace"})
+FIXTURES = frozenset({"api_server", "kserve_kinds", "kubernetes", "namespace"})
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +31,16 @@ def kubernetes(api_server: ControlPlane) -> ControlPlane:
     """The same with controllers, and two nodes with four GPUs each."""
     try:
         api_server.start_controllers(Node("node-0"), Node("node-1"))
+    except Missing as reason:
+        pytest.skip(str(reason))
+    return api_server
+
+
+@pytest.fixture(scope="session")
+def kserve_kinds(api_server: ControlPlane) -> ControlPlane:
+    """The same with the kinds of KServe, whose controller the test plays."""
+    try:
+        add_kinds(api_server)
     except Missing as reason:
         pytest.skip(str(reason))
     return api_server

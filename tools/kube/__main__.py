@@ -1,9 +1,9 @@
 """`make kube`: builds Kubernetes' own programs for tests, from Go modules, into a folder of the user's cache.
 
-etcd, the API server, the controller manager, the scheduler, kwok, whose nodes need no machines, and the kubelet, which
-makes a node of this one. It takes a quarter of an hour of the cores the first time and nothing afterwards; a new
-version has a folder of its own. Tests that need the programs are skipped, with this as their reason, until they are
-built.
+etcd, the API server, the controller manager, the scheduler, kwok, whose nodes need no machines, the kubelet, which
+makes a node of this one, and `kserve-render`, which asks KServe's own code about objects of KServe. They take twenty
+minutes of a core the first time and nothing afterwards; a new version has a folder of its own. Tests that need the
+programs are skipped, with this as their reason, until they are built.
 
     python3 tools/kube                    all of them
     python3 tools/kube etcd kube-apiserver   these
@@ -16,8 +16,8 @@ import shutil
 import subprocess
 import sys
 
-from build import build, missing, write_stages
-from programs import KWOK_FILE, PROGRAMS, folder
+from build import build, missing, write_files
+from programs import PROGRAMS
 
 
 def main() -> int:
@@ -28,21 +28,21 @@ def main() -> int:
     chosen = parser.parse_args().programs or list(PROGRAMS)
     if unknown := [name for name in chosen if name not in PROGRAMS]:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
-    place = folder()
-    wanted = missing(chosen, place)
+    wanted = missing(chosen)
     if wanted and shutil.which("go") is None:
         print("tools/kube: Kubernetes is built by Go 1.26 or newer, which is not on the path", file=sys.stderr)
         return 1
     try:
         for name in wanted:
             print(f"» building {name}", flush=True)
-            build(PROGRAMS[name], name, place)
-        if "kwok" in chosen and not (place / KWOK_FILE).exists():
-            write_stages(PROGRAMS["kwok"].module, place)
+            build(PROGRAMS[name], name)
+        for name in chosen:
+            write_files(name)
     except subprocess.CalledProcessError as error:
         print(f"tools/kube: {' '.join(map(str, error.cmd[:4]))} failed with {error.returncode}", file=sys.stderr)
         return 1
-    print(place)
+    for place in sorted({PROGRAMS[name].folder() for name in chosen}):
+        print(place)
     return 0
 
 

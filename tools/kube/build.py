@@ -10,46 +10,83 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from programs import KWOK_FILE, STAGES, Module, Program
+from programs import (
+    KSERVE_KINDS,
+    KSERVE_KINDS_FILE,
+    KSERVE_KINDS_FOLDER,
+    KSERVE_SETTINGS,
+    KSERVE_SETTINGS_FILE,
+    KWOK_FILE,
+    PROGRAMS,
+    STAGES,
+    Module,
+    Program,
+)
 
 # A `replace` by a folder: it leads to a place in the module's own repository.
 _REPLACED_BY_FOLDER = re.compile(r"^\s*(?:replace )?\S+ => \.\.?/\S+\n", re.MULTILINE)
 _STAGED = re.compile(r"^\s*(?:replace )?(\S+) => \./staging/\S+$", re.MULTILINE)
 
 
-def build(program: Program, name: str, folder: Path) -> Path:
+def build(program: Program, name: str) -> Path:
     """Build a program, unless it is there, and return its path.
 
     Raises:
         subprocess.CalledProcessError: If the module or what it requires cannot be had, or does not compile.
     """
-    binary = folder / "bin" / name
+    binary = program.folder() / "bin" / name
     if binary.exists():
         return binary
     binary.parent.mkdir(parents=True, exist_ok=True)
     unfinished = binary.with_name(f".{name}.{os.getpid()}")
     flags = f"-s -w {program.linker_flags}"
-    _go("build", "-trimpath", "-ldflags", flags, "-o", str(unfinished), program.package, cwd=_module(program, folder))
+    _go("build", "-trimpath", "-ldflags", flags, "-o", str(unfinished), program.package, cwd=_module(program))
     # Whoever looks for the program meanwhile finds all of it or nothing.
     unfinished.rename(binary)
     return binary
 
 
-def write_stages(module: Module, folder: Path) -> None:
-    """Write the file that tells kwok what its nodes and pods do, from kwok's own source."""
-    source = _source(module) / "kustomize" / "stage"
+def write_files(name: str) -> None:
+    """Write what a program needs beside itself, from its own source, unless it is there."""
+    if name == "kwok":
+        _write_stages(PROGRAMS[name])
+    if name == "kserve-render":
+        _write_kinds(PROGRAMS[name])
+
+
+def _write_stages(program: Program) -> None:
+    """What kwok's nodes and pods do."""
+    if (program.folder() / KWOK_FILE).exists():
+        return
+    source = _source(program.module) / "kustomize" / "stage"
     files = [file for stage in STAGES for file in sorted((source / stage).glob("*.yaml"))]
+    _write_documents(files, program.folder() / KWOK_FILE)
+
+
+def _write_kinds(program: Program) -> None:
+    """The kinds that KServe adds to an API server, and its settings."""
+    if (program.folder() / KSERVE_SETTINGS_FILE).exists():
+        return
+    source = _source(program.module)
+    kinds = [file for name in KSERVE_KINDS for file in sorted((source / KSERVE_KINDS_FOLDER).rglob(name))]
+    _write_documents(kinds, program.folder() / KSERVE_KINDS_FILE)
+    _write_documents([source / KSERVE_SETTINGS], program.folder() / KSERVE_SETTINGS_FILE)
+
+
+def _write_documents(files: Iterable[Path], into: Path) -> None:
     documents = [file.read_text(encoding="utf-8") for file in files if file.name != "kustomization.yaml"]
-    (folder / KWOK_FILE).write_text("\n---\n".join(documents), encoding="utf-8")
+    into.write_text("\n---\n".join(documents), encoding="utf-8")
 
 
-def _module(program: Program, folder: Path) -> Path:
+def _module(program: Program) -> Path:
     """A module of our own that requires a program's module just as that module requires others.
 
     `go install` refuses modules with a `replace`, as Kubernetes has, and ignores those of what it requires.
     """
     module = program.module
-    own = folder / "modules" / module.path.replace("/", "-")
+    own = program.folder() / "modules" / module.path.replace("/", "-")
+    if program.own_source is not None:
+        shutil.copytree(program.own_source, own / program.package, dirs_exist_ok=True)
     if (own / "go.mod").exists():
         return own
     source = _source(module)
@@ -92,6 +129,6 @@ def _environment() -> dict[str, str]:
     return os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false -mod=mod", "GOTOOLCHAIN": "local"}
 
 
-def missing(names: Iterable[str], folder: Path) -> list[str]:
+def missing(names: Iterable[str]) -> list[str]:
     """Those of some programs that are not built."""
-    return [name for name in names if not (folder / "bin" / name).exists()]
+    return [name for name in names if not (PROGRAMS[name].folder() / "bin" / name).exists()]

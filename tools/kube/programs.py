@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 KUBERNETES = "1.37.2"
 KWOK = "0.8.0"
+KSERVE = "0.20.0"
 
 _VERSION_VARIABLE = "k8s.io/component-base/version"
 _MINOR = KUBERNETES.split(".")[1]
@@ -34,15 +36,38 @@ class Module:
 
 @dataclass(frozen=True)
 class Program:
-    """A program: where its source is, and what the linker writes into it."""
+    """A program: where its source is, what the linker writes into it, and of which versions it is.
+
+    A package whose path begins with a dot is a folder beside this file, built with what the module requires.
+    """
 
     module: Module
     package: str
     linker_flags: str = ""
+    versions: str = f"kubernetes-{KUBERNETES}-kwok-{KWOK}"
+
+    @property
+    def own_source(self) -> Path | None:
+        """The folder of a package that no module publishes."""
+        return Path(__file__).parent / self.package if self.package.startswith(".") else None
+
+    def folder(self) -> Path:
+        """The folder of its versions in the user's cache; its `bin` holds the programs that are built."""
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alipes"
+        return cache / "kube" / self.versions
+
+
+def _with_source(versions: str, source: str) -> str:
+    """Versions, to which the text of a program of our own belongs."""
+    digest = hashlib.sha256()
+    for file in sorted((Path(__file__).parent / source).glob("*.go")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return f"{versions}-{digest.hexdigest()[:12]}"
 
 
 _KUBERNETES = Module("k8s.io/kubernetes", f"v{KUBERNETES}")
 _KWOK = Module("sigs.k8s.io/kwok", f"v{KWOK}")
+_KSERVE = Module("github.com/kserve/kserve", f"v{KSERVE}")
 
 PROGRAMS = {
     # The version of etcd that this Kubernetes requires.
@@ -53,6 +78,8 @@ PROGRAMS = {
     },
     # Nodes without machines.
     "kwok": Program(_KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
+    # What KServe's webhooks and its controller make of objects, without an API server.
+    "kserve-render": Program(_KSERVE, "./kserve-render", versions=_with_source(f"kserve-{KSERVE}", "kserve-render")),
 }
 
 STAGES = ("node/fast", "node/heartbeat", "pod/fast")
@@ -60,8 +87,18 @@ STAGES = ("node/fast", "node/heartbeat", "pod/fast")
 
 KWOK_FILE = "kwok.yaml"
 
+KSERVE_KINDS_FOLDER = "config/crd/full"
+"""The folder of KServe's source with the kinds that it adds to an API server."""
 
-def folder() -> Path:
-    """The folder of these versions in the user's cache; its `bin` holds the programs that are built."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "alipes"
-    return cache / "kube" / f"kubernetes-{KUBERNETES}-kwok-{KWOK}"
+KSERVE_KINDS = (
+    *("*_clusterservingruntimes.yaml", "*_servingruntimes.yaml", "*_inferenceservices.yaml", "*_inferencegraphs.yaml"),
+    *("*_trainedmodels.yaml", "*_localmodelcaches.yaml", "*_localmodelnamespacecaches.yaml"),
+)
+"""Those that are written here."""
+
+KSERVE_KINDS_FILE = "kinds.yaml"
+
+KSERVE_SETTINGS = "config/configmap/inferenceservice.yaml"
+"""The file of KServe's source with the settings that it is installed with."""
+
+KSERVE_SETTINGS_FILE = "settings.yaml"

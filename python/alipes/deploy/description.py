@@ -168,7 +168,14 @@ class Service(Part, frozen=True, kw_only=True):
 
 
 class Toleration(Part, frozen=True, kw_only=True):
-    """A taint of nodes that the servers bear."""
+    """A taint of nodes that the servers bear.
+
+    Attributes:
+        key: Its key.
+        operator: Whether its value counts.
+        value: Its value.
+        effect: What it would do; nothing is anything.
+    """
 
     key: str
     operator: Literal["Exists", "Equal"] = "Exists"

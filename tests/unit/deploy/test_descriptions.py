@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from alipes.deploy import described, read_values
 from alipes.deploy.reading import with_settings
-from alipes.deploy.reference import PAGE, page
+from alipes.deploy.reference import PAGES, page
 from alipes.deploy.repository_place import check_repository
 from alipes.errors import ConfigError
 from support.checkout import ROOT
@@ -104,8 +104,9 @@ def test_an_empty_file_says_nothing(tmp_path: Path) -> None:
     assert read_values(tmp_path / "values.yaml") == {}
 
 
-def test_the_reference_page_has_every_value() -> None:
-    assert (ROOT / PAGE).read_text(encoding="utf-8") == page()
+@pytest.mark.parametrize("path", PAGES)
+def test_the_reference_page_has_every_value(path: str) -> None:
+    assert (ROOT / path).read_text(encoding="utf-8") == page(PAGES[path])
 
 
 @pytest.mark.parametrize("repository", ["models", "./models", "pvc://", "pvc://claim/../other", "http://host/models"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from alipes.cli.columns import print_columns
+from alipes.cli.deploy.service_view import show_service
 from alipes.cli.deploy.status_view import follow, show
 from alipes.cli.failures import CommandFailed, perform
 from alipes.errors import ConfigError
@@ -18,7 +19,22 @@ if TYPE_CHECKING:
     from alipes.cloud.kubernetes import Cluster
     from alipes.cloud.kubernetes.made import Made
 
-__all__ = ["APPLY_HELP", "REMOVE_HELP", "apply", "logs", "remove", "rollback", "scale", "status"]
+__all__ = [
+    "APPLY_HELP",
+    "REMOVE_HELP",
+    "Context",
+    "Kubeconfig",
+    "Namespace",
+    "Timeout",
+    "Wait",
+    "apply",
+    "cluster_of",
+    "logs",
+    "remove",
+    "rollback",
+    "scale",
+    "status",
+]
 
 APPLY_HELP: Final = """Send objects to a cluster, and wait until their servers serve.
 
@@ -39,6 +55,8 @@ REMOVE_HELP: Final = """Remove a deployment with everything that belongs to it, 
 _STDIN: Final = "-"
 _SERVERS: Final = ("Deployment", "StatefulSet")
 """Kinds whose pods are the servers."""
+_SERVICE: Final = "InferenceService"
+"""KServe's kind of which it makes servers."""
 
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The name of the deployment.")]
 Namespace: TypeAlias = Annotated[
@@ -71,13 +89,15 @@ def apply(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
     def action() -> int:
         objects = [each for file in files for each in _checked(file)]
-        cluster = _cluster(kubeconfig, context, namespace)
+        cluster = cluster_of(kubeconfig, context, namespace)
         made = cluster.apply(objects, dry_run=dry_run)
         _print_made(made, "would be " if dry_run else "")
         if wait and not dry_run:
             for one in made:
                 if one.kind in _SERVERS:
                     show(cluster.wait_for_servers(one.name, one.namespace, timeout_s=timeout))
+                elif one.kind == _SERVICE:
+                    show_service(cluster.inference_services(one.namespace).wait(one.name, timeout_s=timeout))
         return 0
 
     return perform(action)
@@ -96,7 +116,7 @@ def status(
     """
 
     def action() -> int:
-        cluster = _cluster(kubeconfig, context, namespace)
+        cluster = cluster_of(kubeconfig, context, namespace)
         found = follow(cluster.follow(name)) if following else cluster.status(name)
         show(found)
         return 0 if found.is_complete else 3
@@ -117,7 +137,7 @@ def logs(  # one parameter is one option
     """Print what the servers write, each line behind the name of its pod."""
 
     def action() -> int:
-        for line in _cluster(kubeconfig, context, namespace).logs(name, follow=following, tail=tail):
+        for line in cluster_of(kubeconfig, context, namespace).logs(name, follow=following, tail=tail):
             print(f"{line.pod}: {line.text}", flush=following)
         return 0
 
@@ -136,7 +156,7 @@ def scale(  # noqa: PLR0913, PLR0917  # one parameter is one option
     """Have so many servers."""
 
     def action() -> int:
-        cluster = _cluster(kubeconfig, context, namespace)
+        cluster = cluster_of(kubeconfig, context, namespace)
         cluster.scale(name, replicas)
         show(cluster.wait_for_servers(name, timeout_s=timeout) if wait else cluster.status(name))
         return 0
@@ -158,7 +178,7 @@ def rollback(  # noqa: PLR0913, PLR0917  # one parameter is one option
     """Run the servers of a former revision again."""
 
     def action() -> int:
-        cluster = _cluster(kubeconfig, context, namespace)
+        cluster = cluster_of(kubeconfig, context, namespace)
         print(f"as in revision {cluster.rollback(name, revision)}")
         show(cluster.wait_for_servers(name, timeout_s=timeout) if wait else cluster.status(name))
         return 0
@@ -176,7 +196,7 @@ def remove(
     """Remove; `REMOVE_HELP` says what."""
 
     def action() -> int:
-        cluster = _cluster(kubeconfig, context, namespace)
+        cluster = cluster_of(kubeconfig, context, namespace)
         is_file = what == _STDIN or Path(what).is_file()
         objects = _documents(what) if is_file else _own(cluster, what)
         gone = cluster.remove(objects, timeout_s=timeout)
@@ -195,7 +215,8 @@ def _own(cluster: Cluster, name: str) -> list[Made]:
     return cluster.labelled(belongings(name), INSTANCE, name)
 
 
-def _cluster(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Cluster:
+def cluster_of(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Cluster:
+    """The cluster that the options of a command name."""
     from alipes.cloud.kubernetes import Cluster
 
     return Cluster(kubeconfig, context=context, namespace=namespace)

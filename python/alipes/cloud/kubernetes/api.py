@@ -54,13 +54,15 @@ class Api:
         query = {"fieldManager": MANAGER, **query}
         return self._document("patch", path, query, document, "application/apply-patch+yaml")
 
-    def merge(self, path: str, document: Mapping[str, Any]) -> Document:
+    def merge(self, path: str, document: Mapping[str, Any], **query: object) -> Document:
         """Change the fields of an object that the document names; fields that are None go."""
-        return self._document("patch", path, {"fieldManager": MANAGER}, document, "application/merge-patch+json")
+        query = {"fieldManager": MANAGER, **query}
+        return self._document("patch", path, query, document, "application/merge-patch+json")
 
-    def replace_fields(self, path: str, changes: list[Document]) -> Document:
+    def replace_fields(self, path: str, changes: list[Document], **query: object) -> Document:
         """Change an object by a JSON patch."""
-        return self._document("patch", path, {"fieldManager": MANAGER}, changes, "application/json-patch+json")
+        query = {"fieldManager": MANAGER, **query}
+        return self._document("patch", path, query, changes, "application/json-patch+json")
 
     def delete(self, path: str, **query: object) -> Document:
         """Remove an object; what belongs to it goes first."""

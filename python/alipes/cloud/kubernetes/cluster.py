@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from alipes.cloud.kubernetes import rollout, source
 from alipes.cloud.kubernetes.api import Api, Document
 from alipes.cloud.kubernetes.connection import connect
+from alipes.cloud.kubernetes.inference_services import InferenceServices
 from alipes.cloud.kubernetes.logs import LogLine, followed, lines_of
 from alipes.cloud.kubernetes.made import Made, interruptible, removal
 from alipes.cloud.kubernetes.pods import pods_of
@@ -307,6 +308,10 @@ class Cluster:
             # Also an API server that is away for a while is waited for.
             yield Wait(deployment.what).until(lambda: Look(status_of(self._api, deployment.read())), _nothing)
             deployment.changed(_FOLLOW_S)
+
+    def inference_services(self, namespace: str | None = None) -> InferenceServices:
+        """The services of KServe in a namespace, which are changed and waited for there."""
+        return InferenceServices(self._api, namespace or self.namespace)
 
     def read(self, made: Made) -> Document:
         """An object as it is.

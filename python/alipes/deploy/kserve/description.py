@@ -25,6 +25,8 @@ class Runtimes(Part, frozen=True, kw_only=True):
         scope: Whether all namespaces may use them.
         formats: Formats that have one; nothing is all.
         chosen: Whether KServe may choose them for services that name none.
+        pickles: Whether models of `sklearn` and `mlflow` may be pickles, as KServe's own runtimes have it: files that
+            run code while they are read.
         priority: Among runtimes of the same format; that with the highest is chosen. Those of KServe have 1 to 3.
     """
 
@@ -33,6 +35,7 @@ class Runtimes(Part, frozen=True, kw_only=True):
     scope: Literal["cluster", "namespace"] = "cluster"
     formats: tuple[Format, ...] = ()
     chosen: bool = True
+    pickles: bool = True
     priority: Annotated[int, Meta(ge=1, le=1_000_000)] = 4
 
 
@@ -108,7 +111,7 @@ class Model(Part, frozen=True, kw_only=True):
         format: What it is.
     """
 
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,253}$")]
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,251}[a-z0-9])?$")]
     uri: str
     memory: Quantity
     format: Format = "onnx"

@@ -136,6 +136,8 @@ def _canary_faults(wanted: KServe) -> Iterator[Fault]:
             yield Fault(f"{where}.name", f"'{canary.name}' is the name of the predictor")
         names.add(canary.name)
         yield from _storage_faults(canary.storage, f"{where}.storage")
+        if bool(canary.storage.uri) != bool(wanted.predictor.storage.uri):
+            yield Fault(f"{where}.storage", "KServe 0.20 takes `uri` or `path` for all predictors of a service alike")
         yield from _replica_faults(canary, wanted, where)
     total = sum(canary.percent for canary in wanted.canaries)
     if total > _PERCENT:

@@ -34,6 +34,10 @@ FORMATS: Final[dict[str, tuple[str, ...]]] = {
     "mlflow": ("1", "2", "3"),
 }
 """The formats, with the major versions by which services ask for them."""
+PICKLED: Final = frozenset({"sklearn", "mlflow"})
+"""Formats whose models are pickles as a rule."""
+SERVICE: Final = "{{.Name}}"
+"""What KServe replaces by the name of the service."""
 _FAILURES: Final = 3
 """Questions without an answer after which a server counts as not ready; as dead after ten times as many."""
 
@@ -67,7 +71,7 @@ def _runtime(wanted: KServe, suffix: str, formats: Sequence[str], *, many: bool)
             for version in FORMATS[name]
         ],
         "protocolVersions": ["v1", "v2", "grpc-v2"],
-        "containers": [_container(wanted, many=many)],
+        "containers": [_container(wanted, formats, many=many)],
         "volumes": [{"name": "scratch", "emptyDir": {}}],
     }
     if wanted.pull_secrets:
@@ -85,17 +89,22 @@ def _choice(wanted: KServe, *, many: bool) -> Object:
     return {"autoSelect": True, "priority": wanted.runtimes.priority}
 
 
-def _container(wanted: KServe, *, many: bool) -> Object:
-    # The agent loads models by their names; a single one has that of the service.
-    models = (
-        [MODELS, "--model-control-mode=explicit"] if many else ["--model-name={{.Name}}", f"--model-store={MODELS}"]
-    )
+def _models(wanted: KServe, formats: Sequence[str], *, many: bool) -> list[str]:
+    """The arguments that say which models are served: one by the service's name, or those that the agent loads."""
+    own = f"--model-store={MODELS}"
+    arguments = [own, "--model-control-mode=explicit"] if many else [f"--model-name={SERVICE}", own]
+    if wanted.runtimes.pickles and PICKLED.intersection(formats):
+        arguments.append(f"--allow-pickles={'*' if many else SERVICE}")
+    return arguments
+
+
+def _container(wanted: KServe, formats: Sequence[str], *, many: bool) -> Object:
     container: Object = {
         "name": CONTAINER,
         "image": wanted.image,
         "command": ["alipes", "serve"],
         "args": [
-            *models,
+            *_models(wanted, formats, many=many),
             f"--http-port={HTTP_PORT}",
             f"--grpc-port={GRPC_PORT}",
             f"--metrics-port={METRICS_PORT}",

@@ -14,7 +14,6 @@ from support.kserve_values import IRIS, VALUE_SETS
 pytestmark = pytest.mark.extra("deploy")
 
 FLAGS = (ROOT / "docs" / "reference" / "cli-serve.md").read_text(encoding="utf-8")
-AGREED = {"--model-name", "--model-store"}
 RUNTIMES = {"ServingRuntime", "ClusterServingRuntime"}
 
 
@@ -35,7 +34,7 @@ def containers(values: dict[str, Any]) -> list[dict[str, Any]]:
 def test_every_flag_is_one_of_the_server(name: str) -> None:
     words = [word for server in containers(VALUE_SETS[name]) for word in server["args"] if word.startswith("--")]
     unknown = {word.partition("=")[0] for word in words if f"| `{word.partition('=')[0]}` |" not in FLAGS}
-    assert unknown <= AGREED
+    assert unknown == set()
 
 
 def test_each_format_has_a_runtime_before_those_of_kserve() -> None:
@@ -55,6 +54,17 @@ def test_a_runtime_asks_for_nothing_but_a_folder_to_write() -> None:
         assert "runAsUser" not in security  # a cluster may choose it
         assert security["capabilities"] == {"drop": ["ALL"]}
         assert server["volumeMounts"] == [{"name": "scratch", "mountPath": "/tmp"}]
+
+
+def test_pickles_are_read_where_a_format_is_made_of_them() -> None:
+    def allowed(values: dict[str, Any]) -> list[str]:
+        found = objects(values, *RUNTIMES)
+        names = {each["metadata"]["name"]: each["spec"]["containers"][0]["args"] for each in found}
+        return [name for name, words in names.items() if any("--allow-pickles=" in word for word in words)]
+
+    assert allowed({"predictor": IRIS}) == ["alipes-sklearn", "alipes-mlflow"]
+    assert allowed(VALUE_SETS["many models"]) == ["alipes-sklearn", "alipes-mlflow", "alipes-models"]
+    assert allowed({"predictor": IRIS, "runtimes": {"pickles": False}}) == []
 
 
 def test_probes_and_metrics_are_where_the_server_has_them() -> None:
@@ -90,8 +100,10 @@ def test_a_canary_names_its_container_and_a_predictor_does_not() -> None:
     assert [one["predictor"]["model"]["name"] for one in spec["canary"]] == ["kserve-container"] * 2
     assert "name" not in spec["predictor"]["model"]
     assert [one["trafficPercent"] for one in spec["canary"]] == [10, 0]
-    assert spec["canary"][1]["predictor"]["model"]["storage"] == {"key": "minio", "path": "iris-3"}
-    assert "storageUri" not in spec["canary"][1]["predictor"]["model"]
+    models = [one["predictor"]["model"] for one in (*spec["canary"], spec)]
+    assert [model["storageUri"] for model in models] == ["gs://bucket/iris-2", "s3://bucket/iris-3", "gs://bucket/iris"]
+    (secret,) = service(VALUE_SETS["canary of a secret"])["spec"]["canary"]
+    assert secret["predictor"]["model"]["storage"] == {"key": "minio", "path": "models/2"}
 
 
 def test_keda_scales_by_the_requests_of_this_service_that_wait() -> None:
@@ -110,7 +122,7 @@ def test_many_models_are_named_by_the_services_that_have_room() -> None:
     models = {each["metadata"]["name"]: each["spec"] for each in objects(values, "TrainedModel")}
     assert services == ["alipes-0", "alipes-1"]
     assert {name: spec["inferenceService"] for name, spec in models.items()} == {
-        "First_1": "alipes-0",
+        "first": "alipes-0",
         "second": "alipes-1",
         "third": "alipes-0",
     }

@@ -1,0 +1,180 @@
+"""The services of KServe in a cluster: shown, waited for, scaled, promoted, rolled back, stopped and started."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from alipes.cloud.kubernetes.api import Api, Document
+from alipes.cloud.kubernetes.inference_status import ServiceStatus, look_at_service, service_status
+from alipes.cloud.kubernetes.resources import Kind
+from alipes.cloud.kubernetes.waiting import SETTLE_S, Wait
+from alipes.cloud.kubernetes.watched import Watched
+from alipes.errors import CloudError, ConfigError
+
+__all__ = ["INFERENCE_SERVICES", "InferenceServices"]
+
+INFERENCE_SERVICES: Final = Kind("/apis/serving.kserve.io/v1beta1", "inferenceservices")
+_STOP: Final = "serving.kserve.io/stop"
+"""KServe's annotation of a service that has no servers for a while."""
+
+
+class InferenceServices:
+    """The services of KServe in a namespace.
+
+    Everything is a change of one object, which KServe's controller then follows. A change is made to the object that
+    was read: where somebody else changes it meanwhile, it is refused.
+    """
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        """Takes the API server, and asks nothing yet."""
+        self._api = api
+        self._namespace = namespace
+
+    def status(self, name: str) -> ServiceStatus:
+        """What a service does now.
+
+        Raises:
+            CloudError: If it is not there.
+        """
+        return service_status(self._api, self._watched(name).read())
+
+    def wait(self, name: str, *, timeout_s: float | None = None, settle_s: float = SETTLE_S) -> ServiceStatus:
+        """Wait until KServe says that a service is ready, or that it has stopped where that was wanted.
+
+        Raises:
+            CloudError: If it cannot become ready, or is not there, with the reason.
+            CloudTimeout: If it is not ready in time, with what is known.
+        """
+        watched = self._watched(name)
+        ready = watched.wait(Wait(watched.what, timeout_s, settle_s), look_at_service)
+        return service_status(self._api, ready)
+
+    def scale(self, name: str, least: int, most: int | None = None, *, dry_run: bool = False) -> None:
+        """Have so many servers, or between so many.
+
+        Args:
+            name: The service.
+            least: Fewest.
+            most: Most; None is as many.
+            dry_run: Have it checked by the API server, and nothing changed.
+
+        Raises:
+            ConfigError: If there are to be fewer at most than at least.
+            CloudError: If the API server refuses it.
+        """
+        most = least if most is None else most
+        if least < 0 or most < least:
+            raise ConfigError(f"at least {least} and at most {most} servers", key="replicas")
+        service = self._watched(name).read()
+        # KServe reads 0 as no limit.
+        counts = {"minReplicas": least, "maxReplicas": max(most, 1)}
+        self._change(service, {"spec": {"predictor": counts}}, dry_run=dry_run)
+
+    def promote(self, name: str, canary: str | None = None, *, dry_run: bool = False) -> str:
+        """Give a canary all requests. Its servers are not started again, and the others go once it has them.
+
+        Args:
+            name: The service.
+            canary: Which, where there are several.
+            dry_run: Have it checked by the API server, and nothing changed.
+
+        Returns:
+            The name of the canary; with Knative, whose newest revision it is, an empty one.
+
+        Raises:
+            CloudError: If there is no such canary, or the API server refuses it.
+        """
+        service = self._watched(name).read()
+        spec = service["spec"]
+        if spec["predictor"].get("canaryTrafficPercent") is not None and canary is None:
+            self._change(service, {"spec": {"predictor": {"canaryTrafficPercent": None}}}, dry_run=dry_run)
+            return ""
+        chosen = self._chosen(service, canary)
+        predictor = _promoted(spec["predictor"], chosen["predictor"])
+        others = [one for one in spec["canary"] if one is not chosen]
+        changes: list[Document] = [{"op": "replace", "path": "/spec/predictor", "value": predictor}]
+        if others:
+            changes.append({"op": "replace", "path": "/spec/canary", "value": others})
+        else:
+            changes.append({"op": "remove", "path": "/spec/canary"})
+        self._replace(service, changes, dry_run=dry_run)
+        return str(predictor["name"])
+
+    def rollback(self, name: str, *, dry_run: bool = False) -> None:
+        """Give all requests to the model that was there before the canaries, which go.
+
+        With Knative, the newest revision gets no requests more, and the one before it all of them.
+
+        Raises:
+            CloudError: If there is no canary, or the API server refuses it.
+        """
+        service = self._watched(name).read()
+        if service["spec"].get("canary"):
+            self._change(service, {"spec": {"canary": None}}, dry_run=dry_run)
+        elif service.get("status", {}).get("deploymentMode") == "Knative" or _is_split(service):
+            self._change(service, {"spec": {"predictor": {"canaryTrafficPercent": 0}}}, dry_run=dry_run)
+        else:
+            raise CloudError(f"{self._what(name)} has no canary to take back", reason="NotFound")
+
+    def stop(self, name: str, *, dry_run: bool = False) -> None:
+        """End all servers of a service, which stays as it is described.
+
+        Raises:
+            CloudError: If it is not there, or the API server refuses it.
+        """
+        self._annotate(name, "true", dry_run=dry_run)
+
+    def start(self, name: str, *, dry_run: bool = False) -> None:
+        """Have a stopped service serve again.
+
+        Raises:
+            CloudError: If it is not there, or the API server refuses it.
+        """
+        self._annotate(name, None, dry_run=dry_run)
+
+    def _annotate(self, name: str, value: str | None, *, dry_run: bool) -> None:
+        service = self._watched(name).read()
+        self._change(service, {"metadata": {"annotations": {_STOP: value}}}, dry_run=dry_run)
+
+    def _chosen(self, service: Document, canary: str | None) -> Document:
+        canaries: list[Document] = service["spec"].get("canary") or []
+        what = self._what(service["metadata"]["name"])
+        names = [str(one["predictor"]["name"]) for one in canaries]
+        if not canaries:
+            raise CloudError(f"{what} has no canary", reason="NotFound")
+        if canary is None and len(canaries) > 1:
+            raise CloudError(f"{what} has several canaries: say which of {', '.join(names)}", reason="Ambiguous")
+        if canary is not None and canary not in names:
+            raise CloudError(f"{what} has no canary '{canary}'; it has {', '.join(names)}", reason="NotFound")
+        return canaries[0 if canary is None else names.index(canary)]
+
+    def _change(self, service: Document, change: Document, *, dry_run: bool) -> None:
+        metadata = service["metadata"]
+        change = {**change, "metadata": {**change.get("metadata", {}), "resourceVersion": metadata["resourceVersion"]}}
+        self._api.merge(self._watched(metadata["name"]).path, change, **_query(dry_run=dry_run))
+
+    def _replace(self, service: Document, changes: list[Document], *, dry_run: bool) -> None:
+        metadata = service["metadata"]
+        same = {"op": "test", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
+        self._api.replace_fields(self._watched(metadata["name"]).path, [same, *changes], **_query(dry_run=dry_run))
+
+    def _watched(self, name: str) -> Watched:
+        return Watched(self._api, INFERENCE_SERVICES, self._namespace, name, self._what(name))
+
+    def _what(self, name: str) -> str:
+        return f"InferenceService {self._namespace}/{name}"
+
+
+def _query(*, dry_run: bool) -> dict[str, object]:
+    return {"dryRun": "All" if dry_run else None}
+
+
+def _is_split(service: Document) -> bool:
+    return service["spec"]["predictor"].get("canaryTrafficPercent") is not None
+
+
+def _promoted(stable: Document, canary: Document) -> Document:
+    """The predictor that a canary becomes: its model and its name, and the scaling of the one before."""
+    model: dict[str, Any] = {name: value for name, value in canary["model"].items() if name != "name"}
+    others = {name: value for name, value in canary.items() if name not in {"model", "minReplicas"}}
+    return {**stable, **others, "model": model}

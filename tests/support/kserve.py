@@ -1,0 +1,84 @@
+"""KServe's own code, asked about objects of KServe: its webhooks, and what its controller makes of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from alipes.deploy.yaml_text import yaml_of
+
+from support.kube import ControlPlane, need, program_file, program_folder
+from support.waiting import TIMEOUT_S
+
+PROGRAM = "kserve-render"
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What KServe says.
+
+    Attributes:
+        refusals: What was refused, each with the object, the step and the reason.
+        steps: How often each step accepted an object.
+        objects: What its controller made, and the pods as its webhook changes them.
+    """
+
+    refusals: list[str]
+    steps: dict[str, int]
+    objects: list[dict[str, Any]]
+
+    def only(self, kind: str, name: str = "") -> dict[str, Any]:
+        """The one object of a kind, or of a kind and a name."""
+        (found,) = [each for each in self.objects if each["kind"] == kind and name in {"", each["metadata"]["name"]}]
+        return found
+
+
+def render(objects: Iterable[Mapping[str, Any]]) -> Rendered:
+    """KServe's answer to objects.
+
+    Raises:
+        Missing: If the program is not built.
+    """
+    need(PROGRAM)
+    settings = program_folder(PROGRAM) / "settings.yaml"
+    done = subprocess.run(
+        [program_file(PROGRAM), f"-config={settings}"],
+        input=yaml_of(objects),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    refusals, steps = [], {}
+    for verdict in report["verdicts"]:
+        step = verdict["step"]
+        if verdict["accepted"]:
+            steps[step] = steps.get(step, 0) + 1
+        else:
+            refusals.append(f"{verdict['kind']}/{verdict['name']}, {step}: {verdict.get('message', '')}")
+    return Rendered(refusals, steps, report["objects"])
+
+
+def add_kinds(plane: ControlPlane) -> None:
+    """Adds KServe's kinds to an API server, and returns once it knows them.
+
+    Raises:
+        Missing: If the program is not built, whose folder has them.
+    """
+    need(PROGRAM)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    # A megabyte of YAML takes many seconds to read here, and no time there.
+    kinds = (program_folder(PROGRAM) / "kinds.yaml").read_bytes().split(b"\n---\n")
+    names = [plane.request("POST", path, kind, "application/yaml")["metadata"]["name"] for kind in kinds]
+    for name in names:
+        plane.wait_until(lambda name=name: _is_established(plane, f"{path}/{name}"), f"the API server knows {name}")
+
+
+def _is_established(plane: ControlPlane, path: str) -> bool:
+    conditions = plane.request("GET", path).get("status", {}).get("conditions") or []
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
