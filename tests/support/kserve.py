@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.request import urlopen
 
 from alipes.deploy.yaml_text import yaml_of
 
 from support.kube import ControlPlane, need, program_file, program_folder
+from support.ports import free_ports
 from support.waiting import TIMEOUT_S
 
 PROGRAM = "kserve-render"
+CONTROLLERS = "kserve-manager"
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,46 @@ def add_kinds(plane: ControlPlane) -> None:
     names = [plane.request("POST", path, kind, "application/yaml")["metadata"]["name"] for kind in kinds]
     for name in names:
         plane.wait_until(lambda name=name: _is_established(plane, f"{path}/{name}"), f"the API server knows {name}")
+
+
+def start_controllers(plane: ControlPlane) -> None:
+    """Starts KServe's controllers, without its webhooks, and returns once they work.
+
+    They listen at all addresses: the network has to be one of the test's own.
+
+    Raises:
+        Missing: If they are not built.
+    """
+    need(PROGRAM, CONTROLLERS)
+    add_kinds(plane)
+    plane.namespace("kserve")
+    settings = (program_folder(PROGRAM) / "settings.yaml").read_bytes()
+    plane.request("POST", "/api/v1/namespaces/kserve/configmaps", settings, "application/yaml")
+    keys = plane.folder / "k8s-webhook-server" / "serving-certs"  # where they look for them
+    keys.mkdir(parents=True)
+    for name, source in (("tls.crt", "server.pem"), ("tls.key", "server.key")):
+        shutil.copyfile(plane.folder / source, keys / name)
+    metrics, health, webhooks = free_ports(3)
+    plane.run(
+        CONTROLLERS,
+        f"--metrics-addr=127.0.0.1:{metrics}",
+        f"--health-probe-addr=127.0.0.1:{health}",
+        f"--webhook-port={webhooks}",
+        environment={
+            "KUBECONFIG": str(plane.kubeconfig()),
+            "POD_NAMESPACE": "kserve",
+            "TMPDIR": str(plane.folder),
+        },
+    )
+    plane.wait_until(lambda: _answers(f"http://127.0.0.1:{health}/readyz"), "KServe's controllers work")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=TIMEOUT_S):
+            return True
+    except OSError:
+        return False
 
 
 def _is_established(plane: ControlPlane, path: str) -> bool:

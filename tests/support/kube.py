@@ -15,7 +15,7 @@ import signal
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -342,13 +342,28 @@ class ControlPlane:
         config.write_text(f"{stages}\n---\n{json.dumps(logs)}\n", encoding="utf-8")
         return config
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+        """Start another program of those that are built; it ends with the others.
+
+        Raises:
+            Missing: If it is not built.
+        """
+        need(program)
+        self._run(program, *arguments, environment=environment)
+
+    def _run(self, program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         assert program not in self._processes
         # `setpriv` lets the kernel end the process when this one is killed.
         command = ["setpriv", "--pdeathsig", "KILL", str(program_file(program)), *arguments]
         with self._log(program).open("ab") as log:
             self._processes[program] = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=os.environ | dict(environment or {}),
+                start_new_session=True,
             )
 
     def _end(self, program: str) -> None:

@@ -80,6 +80,8 @@ PROGRAMS = {
     "kwok": Program(_KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
     # What KServe's webhooks and its controller make of objects, without an API server.
     "kserve-render": Program(_KSERVE, "./kserve-render", versions=_with_source(f"kserve-{KSERVE}", "kserve-render")),
+    # KServe's controllers.
+    "kserve-manager": Program(_KSERVE, "github.com/kserve/kserve/cmd/manager", versions=f"kserve-{KSERVE}"),
 }
 
 STAGES = ("node/fast", "node/heartbeat", "pod/fast")
@@ -93,8 +95,9 @@ KSERVE_KINDS_FOLDER = "config/crd/full"
 KSERVE_KINDS = (
     *("*_clusterservingruntimes.yaml", "*_servingruntimes.yaml", "*_inferenceservices.yaml", "*_inferencegraphs.yaml"),
     *("*_trainedmodels.yaml", "*_localmodelcaches.yaml", "*_localmodelnamespacecaches.yaml"),
+    "*_clusterstoragecontainers.yaml",
 )
-"""Those that are written here."""
+"""Those that are written here, and that which its controllers look at."""
 
 KSERVE_KINDS_FILE = "kinds.yaml"
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 from alipes.cloud.kubernetes.api import Api, Document
 from alipes.cloud.kubernetes.findings import Finding
 from alipes.cloud.kubernetes.pods import findings_in
+from alipes.cloud.kubernetes.readiness import deployment_ready, replicas_of
 from alipes.cloud.kubernetes.refusals import Refused
-from alipes.cloud.kubernetes.resources import PODS
+from alipes.cloud.kubernetes.resources import DEPLOYMENTS, PODS, item_path
 from alipes.cloud.kubernetes.waiting import Look
 
 __all__ = ["Condition", "ServiceStatus", "Share", "look_at_service", "service_status"]
@@ -19,6 +20,11 @@ _LABEL: Final = "serving.kserve.io/inferenceservice"
 """KServe's label of the pods of a service."""
 _STOP: Final = "serving.kserve.io/stop"
 _MODE: Final = "serving.kserve.io/deploymentMode"
+_SCALER: Final = "serving.kserve.io/autoscalerClass"
+_OWN_SCALERS: Final = frozenset({"hpa", "keda", "none"})
+"""Those that see to the fewest servers."""
+_SOURCE: Final = "internal.serving.kserve.io/storage-initializer-sourceuri"
+"""KServe's annotation of pods that names their model."""
 _FAILED: Final = frozenset({"BlockedByFailedLoad", "InvalidSpec"})
 """What KServe says of a model that it cannot serve."""
 _ALL: Final = 100
@@ -109,7 +115,7 @@ def look_at_service(api: Api, service: Document) -> Look[Document]:
     if _is_to_stop(service):
         stopped = any(one.name == "Stopped" and one.state == "True" for one in conditions)
         return Look(service if stopped else None, "its servers are ending")
-    if _is_ready(conditions) and _follows(service):
+    if _is_ready(conditions) and _canaries_follow(service) and _servers_follow(api, service):
         return Look(service)
     if not conditions:
         return Look(None, "KServe has not seen it yet")
@@ -117,13 +123,39 @@ def look_at_service(api: Api, service: Document) -> Look[Document]:
     return Look(None, f"not yet: {', '.join(unready) or 'the newest change'}", _findings(api, service))
 
 
-def _follows(service: Document) -> bool:
+def _canaries_follow(service: Document) -> bool:
     """Whether the canaries that KServe speaks of are those that are described; it says no generation."""
     described = {one["predictor"]["name"]: one["trafficPercent"] for one in service["spec"].get("canary") or ()}
     spoken = {
         one["name"]: one["trafficPercent"] for one in service["status"].get("canaryStatuses") or () if one["ready"]
     }
     return described == spoken
+
+
+def _servers_follow(api: Api, service: Document) -> bool:
+    """Whether the servers are as described, where they are those of a deployment: KServe is ready as it was before."""
+    metadata, predictor = service["metadata"], service["spec"]["predictor"]
+    name = "-".join(part for part in (metadata["name"], predictor.get("name"), "predictor") if part)
+    try:
+        deployment = api.get(item_path(DEPLOYMENTS, metadata["namespace"], name))
+    except Refused as error:
+        if error.status not in {403, 404}:
+            raise
+        return True  # there is none, or it may not be looked at
+    source = deployment["spec"]["template"]["metadata"].get("annotations", {}).get(_SOURCE)
+    if source != predictor.get("model", {}).get("storageUri", source):
+        return False
+    return deployment_ready(deployment) and replicas_of(deployment) >= _least(service)
+
+
+def _least(service: Document) -> int:
+    """Fewest servers of the predictor; those of canaries are taken from them."""
+    if service["metadata"].get("annotations", {}).get(_SCALER) not in _OWN_SCALERS:
+        return 0
+    least = int(service["spec"]["predictor"].get("minReplicas", 1))
+    canaries = service["spec"].get("canary") or ()
+    others = sum(int(one["predictor"].get("minReplicas", least)) for one in canaries)
+    return max(least - others, 1) if others else least
 
 
 def _conditions(status: Mapping[str, Any]) -> Iterator[Condition]:

@@ -89,7 +89,7 @@ class Canary(Part, frozen=True, kw_only=True):
         percent: Requests that it gets; with 0 it runs, and gets none.
         storage: Where its model is.
         format_version: Of its model; nothing is any.
-        replicas: How many servers; nothing is one.
+        replicas: How many servers, of those that the predictor has at least; nothing is one.
         arguments: Further flags of its server.
     """
 
