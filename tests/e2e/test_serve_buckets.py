@@ -12,6 +12,7 @@ from alipes import repository as qv
 from support.buckets import EMULATORS, Missing, Place, fresh
 from support.endpoints import ENDPOINTS
 from support.exported import scaled
+from support.models import times
 from support.server import ServerDidNotStart, ServerProcess
 from support.waiting import TIMEOUT_S
 
@@ -93,3 +94,20 @@ def test_a_missing_bucket_is_an_error_and_not_made(emulator: Place) -> None:
     finally:
         server.kill()
     assert "there is no bucket" in caught.value.output
+
+
+@pytest.mark.parametrize("what", ["", "digits.onnx"], ids=["prefix", "object"])
+def test_a_bare_model_in_a_bucket_is_served(
+    what: str, emulator: Place, serve: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    place = fresh(emulator)
+    repo = qv.ModelRepository(place.url, **place.options)
+    repo.fs.write(times(2.0, 4).SerializeToString(), "digits.onnx")
+    repo.fs.write("words", "README.md")
+    server = serve(
+        f"--model-store={address(place)}{f'/{what}' if what else ''}",
+        "--model-name=m",
+        environment=keys(place) | {"TMPDIR": str(tmp_path)},
+    )
+    with ENDPOINTS["http"](server) as client:
+        assert client.ask("m", {"X": np.ones((1, 4), np.float32)})["Y"].tolist() == [[2, 2, 2, 2]]

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from alipes.backends.private_folder import private_folder
 from alipes.errors import ModelLoadError
+from alipes.repository.private_folder import private_folder
 from alipes.row_proof import RowProof
 
 __all__ = ["keep_proof", "known_proof", "proof_key", "proof_of"]

@@ -38,6 +38,7 @@ from alipes.config.origins import read_hosts, read_origins
 from alipes.config.platform_variables import STORE, platform_texts
 from alipes.config.restrictions import read_restrictions
 from alipes.config.settings import read_settings
+from alipes.config.store_schemes import stores_of
 from alipes.config.tracing import read_trace
 from alipes.config.values import parse_value, read_seconds
 from alipes.errors import ConfigError
@@ -231,14 +232,15 @@ def _check(options: ServerOptions) -> None:
     repository = options.repository
     if not repository.paths and not repository.stores:
         raise ConfigError("--model-repository must be specified", key="model-repository")
-    if repository.model_name and not repository.stores:
+    stores = stores_of(repository.paths, repository.stores)
+    if repository.model_name and not stores:
         raise ConfigError(
             "say where the model is: --model-store FOLDER\n--model-name names the model of a store, and there is none",
             key="model-name",
         )
-    if len(repository.stores) > 1 and options.origins.get("model-name") == "flag":
+    if len(stores) > 1 and options.origins.get("model-name") == "flag":
         raise ConfigError(
-            f"leave out --model-name, or name one store: it cannot name the models of {len(repository.stores)} stores",
+            f"leave out --model-name, or name one store: it cannot name the models of {len(stores)} stores",
             key="model-name",
         )
     if repository.load_models and repository.control_mode != "explicit":

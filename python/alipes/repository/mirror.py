@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from typing import Any
 
 from alipes.errors import RepositoryError
 from alipes.process_folder import ProcessFolder
@@ -21,13 +22,20 @@ class Mirror:
     once, so that models loaded from the file before go on. Versions that an exporter is still uploading are left out.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, whole: bool = False, only: str = "", **options: Any) -> None:
         """Makes room for a copy; nothing is opened or fetched yet.
+
+        Args:
+            url: The bucket's repository.
+            whole: Whether everything belongs together, and files may lie beside the folders: it is a store of any form.
+            only: The one file of a whole that is wanted; empty for all.
+            options: What opening the bucket takes, as fsspec has it.
 
         Raises:
             RepositoryError: If there is no room.
         """
         self.url = url
+        self._whole, self._only, self._options = whole, only, options
         try:
             self._holder = ProcessFolder("repository")
             self.folder = self._holder.path / "models"
@@ -46,7 +54,7 @@ class Mirror:
             RepositoryError: If it cannot be opened.
         """
         if self._store is None:
-            store = open_store(self.url, create=False)
+            store = open_store(self.url, create=False, **self._options)
             assert isinstance(store, BucketStore), self.url
             self._store = store
         return self._store
@@ -64,7 +72,7 @@ class Mirror:
             if model:
                 self._refresh(model)
                 return
-            found = _by_model(self.open().tokens())
+            found = self._grouped(self.open().tokens())
             for name in sorted({*found, *self._have}):
                 if found.get(name, {}) != self._have.get(name, {}):
                     self._refresh(name)
@@ -76,7 +84,7 @@ class Mirror:
     def _refresh(self, model: str) -> None:
         with self._locks.of(model):
             # Listed again under the lock: an older listing would take away what somebody else has just fetched.
-            wanted = _by_model(self.open().tokens(model)).get(model, {})
+            wanted = self._grouped(self.open().tokens(model)).get(model, {})
             have = self._have.get(model, {})
             for path in [path for path in have if path not in wanted]:
                 del have[path]
@@ -90,6 +98,15 @@ class Mirror:
     def close(self) -> None:
         """Remove the copy."""
         self._holder.close()
+
+    def _grouped(self, tokens: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        """What is visible of each model; of all together where the copy is of a whole."""
+        if self._whole:
+            visible = _visible(tokens, in_folders=False)
+            if self._only:
+                visible = {path: token for path, token in visible.items() if path == self._only}
+            return {"": visible} if visible else {}
+        return _by_model(tokens)
 
     def _fetch(self, path: str) -> bool:
         """Fetches a file; false if it is gone since it was listed."""
@@ -122,13 +139,13 @@ def _by_model(tokens: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return models
 
 
-def _visible(tokens: Mapping[str, str]) -> dict[str, str]:
+def _visible(tokens: Mapping[str, str], *, in_folders: bool = True) -> dict[str, str]:
     """Without hidden files, paths that lead elsewhere, and versions that an exporter is uploading."""
     claimed = tuple(f"{path.replace(CLAIM, '', 1)}/" for path in tokens if path.rpartition("/")[2].startswith(CLAIM))
     found = {}
     for path, token in tokens.items():
         parts = path.split("/")
         odd = any(part.startswith(".") or part == "" or "\0" in part for part in parts)
-        if not odd and len(parts) > 1 and not path.startswith(claimed):
+        if not odd and (len(parts) > 1 or not in_folders) and not path.startswith(claimed):
             found[path] = token
     return found

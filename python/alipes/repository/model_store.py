@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,8 @@ from alipes.repository.bare_models import (
     what_is_in,
 )
 from alipes.repository.layout import check_model_name
+from alipes.repository.storage.limits import RETRY_S
+from alipes.repository.storage.source import Source
 
 __all__ = ["ModelStore"]
 
@@ -38,34 +41,74 @@ class ModelStore:
     where their contents alone change, the links lead to them. Looks may come from several threads.
     """
 
-    def __init__(self, path: Path, name: str = "", called: str = "") -> None:
+    def __init__(self, path: Path, name: str = "", called: str = "", source: Source | None = None) -> None:
         """Looks at nothing yet.
 
         Args:
-            path: The store, a folder or a file.
+            path: The store, a folder or a file; where it lies elsewhere, anything that no other store has.
             name: What the model is called, where it is one alone.
             called: What the store was named when it was given; its path where left out.
+            source: Where it lies, if that is elsewhere.
 
         Raises:
             RepositoryError: If no model can have that name.
         """
         if name:
             check_model_name(name)
+        self.key = path
         self.path = path
         self.called = called or str(path)
+        self._source = source
+        self._cancelled = threading.Event()
+        # When a source that could not be read is asked again, and why it could not.
+        self._again_at = 0.0
+        self._failure: RepositoryError | None = None
         self._name = name
         self._lock = threading.Lock()
+        self._bringing = threading.Lock()
         self._holder: ProcessFolder | None = None
         # By name: what was found, what it looked like, and where it lies as Triton has it.
         self._models: dict[str, tuple[StoredModel, tuple[object, ...], Path]] = {}
         self._others: dict[str, str] = {}
 
     def check(self) -> None:
-        """Refuses a store that is not there, or holds nothing that is served.
+        """Refuses a store of this machine that is not there, or holds nothing that is served.
 
         Raises:
             RepositoryError: With what was found, and what would be accepted.
         """
+        if self._source is None:
+            self._check()
+
+    def fetch(self) -> None:
+        """Brings a store that lies elsewhere here, and refuses it where it holds nothing that is served.
+
+        Raises:
+            RepositoryError: If it cannot be had, or holds nothing.
+        """
+        if self._source is not None:
+            self._bring()
+            self._check()
+
+    def cancel(self) -> None:
+        """Nobody needs the store any more: what is being fetched is given up."""
+        self._cancelled.set()
+
+    def _bring(self) -> None:
+        """Asks the source, unless it has failed a moment ago: each look at the index would wait for it."""
+        if self._source is None:
+            return
+        with self._bringing:
+            if self._failure is not None and time.monotonic() < self._again_at:
+                raise self._failure
+            try:
+                self.path = self._source.fetch(self._cancelled)
+                self._failure = None
+            except RepositoryError as error:
+                self._failure, self._again_at = error, time.monotonic() + RETRY_S
+                raise
+
+    def _check(self) -> None:
         if kind_of(self.path) == "nothing":
             raise RepositoryError(f"failed to stat file {self.path}")
         if not self._look():
@@ -80,6 +123,7 @@ class ModelStore:
         Raises:
             RepositoryError: If there is something, and it is not served.
         """
+        self._bring()
         if model and self._is_parent():
             self._take(self._child(model), only=model)
             return
@@ -107,6 +151,8 @@ class ModelStore:
 
     def close(self) -> None:
         """Removes what was arranged. The store itself is left as it was found."""
+        if self._source is not None:
+            self._source.close()
         if self._holder is not None:
             self._holder.close()
 

@@ -91,9 +91,10 @@ class Repository:
         # Path -> the bucket that it is a copy of.
         self._mirrors = {mirror.folder: mirror for mirror in _mirrors(wanted)}
         folders = (Path(path).absolute() for path in wanted if not _is_address(path))
-        self._stores = {store.path: store for store in stores}
+        self._stores = {store.key: store for store in stores}
         self.paths = tuple(dict.fromkeys((*folders, *self._mirrors, *self._stores)))
         self._namespacing = namespacing
+        self._need = need
         # Path -> the names that its last look has found.
         self._seen: dict[Path, list[str]] = {}
         for path in self.paths:
@@ -106,6 +107,26 @@ class Repository:
             store.close()
         for mirror in self._mirrors.values():
             mirror.close()
+
+    def fetch(self) -> None:
+        """Brings the stores here that lie elsewhere.
+
+        Raises:
+            RepositoryError: If one that is needed cannot be had: all of them where that is so of folders, too.
+        """
+        failures = []
+        for store in self._stores.values():
+            try:
+                store.fetch()
+            except RepositoryError as error:
+                failures.append(error)
+        if failures and (self._need == "all" or (self._need == "one" and len(failures) == len(self.paths))):
+            raise failures[0]
+
+    def cancel(self) -> None:
+        """Gives up what is being fetched: the server is about to stop."""
+        for store in self._stores.values():
+            store.cancel()
 
     def read(self) -> Listing:
         """Reads the folders of all repositories.

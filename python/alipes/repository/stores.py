@@ -1,14 +1,15 @@
-"""From what stores are called to what serves them."""
+"""From what stores are called to what serves them: the one table of schemes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.model_store import ModelStore
+from alipes.repository.storage.source import Source
 from alipes.repository.store.open import without_scheme
 
 __all__ = ["opened_stores"]
@@ -17,32 +18,81 @@ _CLAIM: Final = "pvc://"
 _CLAIMS: Final = Path("/mnt/pvc")
 """Where KServe mounts the volume of a claim. Source: KServe's storage initializer."""
 
+_INSTEAD: Final = {
+    "hdfs": "copy it to this machine with `hdfs dfs -get`, and serve that folder",
+    "webhdfs": "copy it to this machine with `hdfs dfs -get`, and serve that folder",
+    "git": "clone it, and serve that folder; with Git LFS, run `git lfs pull` in it",
+    "modelscope": "download it with `modelscope download --local_dir FOLDER`, and serve that folder",
+    "azfileshare": "mount the share, and serve that folder",
+    "oci+native": "say oci://",
+    "oci+fetch": "say oci://",
+}
+"""Schemes that KServe knows and that are not read here, with what to do."""
 
-def opened_stores(addresses: Sequence[str], name: str) -> tuple[list[str], list[ModelStore]]:
-    """Sort the stores of a server by what reads them.
+_KNOWN: Final = "a folder, file://, pvc://, s3://, gs://, az://, http://, https://, hf:// or oci://"
+
+
+def opened_stores(addresses: Sequence[str], name: str) -> list[ModelStore]:
+    """The stores of a server. Nothing is fetched yet.
 
     Args:
         addresses: The stores, each a folder, a file, or an address.
         name: What the model of a store is called that is one model alone; it names none where there are several stores.
 
-    Returns:
-        Buckets, which repositories read; and the stores of this machine.
-
     Raises:
         RepositoryError: If one cannot be opened.
     """
     name = name if len(addresses) == 1 else ""
-    buckets: list[str] = []
-    stores: list[ModelStore] = []
-    for address in addresses:
-        path = str(without_scheme(address))
-        if path.startswith(_CLAIM):
-            stores.append(ModelStore(_of_claim(address), name, address))
-        elif "://" in path:
-            buckets.append(address)
-        else:
-            stores.append(ModelStore(Path(path).absolute(), name))
-    return buckets, stores
+    return [_opened(address, name) for address in dict.fromkeys(addresses)]
+
+
+def _opened(address: str, name: str) -> ModelStore:
+    path = str(without_scheme(address))
+    scheme, separator, _ = path.partition("://")
+    if not separator:
+        return ModelStore(Path(path).absolute(), name)
+    if scheme == "pvc":
+        return ModelStore(_of_claim(address), name, address)
+    if scheme in _INSTEAD or path.endswith(".git"):
+        raise RepositoryError(f"{_INSTEAD.get(scheme, _INSTEAD['git'])}: {scheme}:// is not offered, as in {address}")
+    return ModelStore(Path(f"{scheme}:", address), name, _without_query(address), _source(address, scheme))
+
+
+def _source(address: str, scheme: str) -> Source:
+    from alipes.repository.storage.bucket import BUCKETS, BucketSource, blob_address
+
+    if (blob := blob_address(address)) is not None:
+        return BucketSource(*blob)
+    if scheme in BUCKETS or scheme == "memory":
+        return BucketSource(address)
+    makers: dict[str, Callable[[], Source]] = {"http": lambda: _web(address), "https": lambda: _web(address)}
+    makers |= {"hf": lambda: _hub(address), "oci": lambda: _oci(address)}
+    if scheme not in makers:
+        raise RepositoryError(f"{address}: {scheme}:// is unknown: a store is {_KNOWN}")
+    return makers[scheme]()
+
+
+def _web(address: str) -> Source:
+    from alipes.repository.storage.web import WebSource
+
+    return WebSource(address)
+
+
+def _hub(address: str) -> Source:
+    from alipes.repository.storage.hub import HubSource
+
+    return HubSource(address)
+
+
+def _oci(address: str) -> Source:
+    from alipes.repository.storage.oci import OciSource
+
+    return OciSource(address)
+
+
+def _without_query(address: str) -> str:
+    """What messages call a store: a query may be a signature, which opens it to everybody who reads the log."""
+    return address.partition("?")[0]
 
 
 def _of_claim(address: str) -> Path:

@@ -140,9 +140,18 @@ class Lifecycle:
         """The ensembles that `try_load` has put off and that are not loaded yet."""
         return tuple(dict.fromkeys(key.name for key in tuple(self._put_off)))
 
+    def fetch(self) -> None:
+        """Brings stores here that lie elsewhere.
+
+        Raises:
+            RepositoryError: If one that is needed cannot be had.
+        """
+        self._repository.fetch()
+
     def cancel(self) -> None:
         """No further version is built: the server is about to stop."""
         self._cancelled.set()
+        self._repository.cancel()
         self._loads.interrupt()
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from alipes import _core
 from alipes.config.options import RepositoryOptions, ServerOptions
+from alipes.config.store_schemes import is_fetched, stores_of
 from alipes.errors import RepositoryError, ServerStartError
 from alipes.process_folder import sweep
 from alipes.repository.path_advice import refused_advice
@@ -133,11 +134,13 @@ class InProcessServer:
         """Loads the models of the start and then accepts requests.
 
         Raises:
+            RepositoryError: If no store can be had.
             ServerStartError: If a model fails and the options say to leave then, or an address was taken meanwhile.
         """
         self._pump.start()
         sweep()
         try:
+            self._lifecycle.fetch()
             failed = self._load_models()
         finally:
             self._settled.set()
@@ -322,8 +325,9 @@ def _open(options: RepositoryOptions) -> Repository:
     """The repositories. Where the server stays whatever fails, one that could become readable later may be absent."""
     need: Need = "all" if options.exit_on_error else "one" if options.control_mode == "none" else "none"
     try:
-        paths, stores = opened_stores(options.stores, options.model_name)
-        return Repository((*options.paths, *paths), namespacing=options.namespacing, need=need, stores=stores)
+        paths = [path for path in options.paths if not is_fetched(path)]
+        stores = opened_stores(stores_of(options.paths, options.stores), options.model_name)
+        return Repository(paths, namespacing=options.namespacing, need=need, stores=stores)
     except RepositoryError as error:
         if not options.exit_on_error:
             raise _advised(options, error) from error

@@ -69,8 +69,9 @@ def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path:
     ("words", "mend", "code"),
     [
         ("serve mdoels", "did you mean models?", 1),
-        ("serve hf://org/model", "hf:// is not offered: serve a folder, or a bucket", 1),
-        ("serve oci://host/model", "oci:// is not offered: serve a folder, or a bucket", 1),
+        ("serve hdfs://host/model", "copy it to this machine with `hdfs dfs -get`, and serve that folder", 1),
+        ("serve modelscope://a/b", "download it with `modelscope download --local_dir FOLDER`, and serve", 1),
+        ("serve https://host/models.git", "clone it, and serve that folder; with Git LFS, run `git lfs pull`", 1),
         ("serve digits.onnx", "put the file at MODELS/digits/1/model.onnx, and serve that folder:", 1),
         ("serve models --host 999.1.1.1", "say an address of this machine, such as --host 127.0.0.1\n", 1),
         ("serve models --host 192.0.2.1", "say an address of this machine, such as --host 127.0.0.1\n", 1),

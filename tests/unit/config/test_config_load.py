@@ -46,6 +46,7 @@ def test_a_store_is_no_repository_and_takes_the_place_of_one() -> None:
     assert (options.repository.paths, options.repository.stores) == ((), ("/mnt/models",))
     assert (options.repository.model_name, options.http.port, options.grpc.port) == ("iris", 1, 2)
     assert parse_flags(["--model_dir=/mnt/models"], {}).repository.stores == ("/mnt/models",)
+    assert parse_flags(["hf://team/iris", "--model-name=iris"], {}).repository.model_name == "iris"
 
 
 def test_triton_takes_a_store_for_a_repository_and_a_name_for_a_beginning() -> None:

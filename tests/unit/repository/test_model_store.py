@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from alipes.config.pbtxt import read_config
+from alipes.config.store_schemes import is_fetched, stores_of
 from alipes.errors import RepositoryError
 from alipes.repository.model_store import ModelStore
 from alipes.repository.repository import Repository
+from alipes.repository.storage.bucket import blob_address
 from alipes.repository.stores import opened_stores
 
 
@@ -160,10 +165,65 @@ def test_a_link_of_a_config_map_is_followed(store: ModelStore) -> None:
 
 def test_addresses_of_this_machine_are_folders(tmp_path: Path) -> None:
     write(tmp_path / "model.onnx")
-    buckets, stores = opened_stores([f"file://{tmp_path}"], "iris")
-    assert (buckets, [store.path for store in stores]) == ([], [tmp_path])
+    assert [store.path for store in opened_stores([f"file://{tmp_path}"], "iris")] == [tmp_path]
     with pytest.raises(RepositoryError, match="mount the volume of claim 'data' at /mnt/pvc/data"):
         opened_stores(["pvc://data/models"], "")
+
+
+@pytest.mark.parametrize(
+    ("address", "mend"),
+    [
+        ("hdfs://host/m", "copy it to this machine with `hdfs dfs -get`"),
+        ("webhdfs://host/m", "copy it to this machine with `hdfs dfs -get`"),
+        ("git://host/m", "clone it"),
+        ("https://host/m.git", "clone it"),
+        ("modelscope://owner/m", "download it with `modelscope download"),
+        ("ftp://host/m", "ftp:// is unknown: a store is a folder, file://"),
+        ("https://host/folder/", "names no file: expected one of a model"),
+    ],
+)
+def test_an_address_that_is_not_read_is_refused_by_its_scheme(address: str, mend: str) -> None:
+    with pytest.raises(RepositoryError, match=re.escape(mend)):
+        opened_stores([address], "")
+
+
+def test_repositories_that_are_fetched_as_a_whole_are_stores() -> None:
+    paths = ["models", "s3://b/m", "https://h/m.zip", "hf://o/m", "oci://h/m", "pvc://c/m", "git://h/m"]
+    assert stores_of(paths, ["store", "https://h/m.zip"]) == ("store", *paths[2:])
+    assert [is_fetched(path) for path in paths[:3]] == [False, False, True]
+
+
+def test_a_container_of_azure_is_known_by_its_web_address() -> None:
+    assert blob_address("https://acc.blob.core.windows.net/models/a/b/") == ("az://models/a/b", "acc")
+    assert blob_address("https://acc.blob.core.windows.net/models") == ("az://models", "acc")
+    for other in ("models/m.tar.gz", "models/m?sv=signature"):
+        assert blob_address(f"https://acc.blob.core.windows.net/{other}") is None
+    assert blob_address("https://blob.core.windows.net.example.org/models/a") is None
+
+
+def test_a_source_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    class Broken:
+        def fetch(self, cancelled: threading.Event) -> Path:
+            asked.append(1)
+            if len(asked) == 1:
+                raise RepositoryError("it is away")
+            return write(tmp_path / "m" / "model.onnx").parent
+
+        def close(self) -> None:
+            asked.append(-1)
+
+    store = ModelStore(Path("web:x"), "iris", "web:x", Broken())
+    for _ in range(2):
+        with pytest.raises(RepositoryError, match="it is away"):
+            store.refresh()
+    assert asked == [1]
+    store._again_at = time.monotonic()  # the while has gone by
+    store.refresh()
+    assert (store.names(), asked) == (["iris"], [1, 1])
+    store.close()
+    assert asked == [1, 1, -1]
 
 
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:

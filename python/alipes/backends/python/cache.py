@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from alipes.backends.private_folder import private_folder
 from alipes.backends.python.archive import unpack
+from alipes.repository.private_folder import private_folder
 
 __all__ = ["unpacked"]
 

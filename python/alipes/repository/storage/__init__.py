@@ -1,0 +1,1 @@
+"""Stores that lie elsewhere: read over the network, checked, and held in a cache that servers share."""

@@ -1,0 +1,92 @@
+"""A store in a bucket: a copy of what lies below a prefix, brought up to date at each look."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from alipes.config.file_kinds import kind_of_name
+from alipes.repository.mirror import Mirror
+
+__all__ = ["BUCKETS", "BucketSource", "blob_address"]
+
+BUCKETS: Final = ("s3", "gs", "gcs", "az", "abfs", "abfss")
+"""Schemes of buckets."""
+
+_BLOB: Final = re.compile(
+    r"https://(?P<account>[a-z0-9]{3,24})\.blob\.core\.windows\.net/(?P<container>[a-z0-9-]+)(/(?P<path>[^?#]*))?"
+)
+"""How KServe's users name a container of Azure."""
+
+_ARCHIVE: Final = re.compile(r".*\.(zip|tar|tgz|tar\.(gz|bz2|xz))", re.IGNORECASE)
+_YES: Final = ("1", "true", "yes", "on")
+
+
+def blob_address(url: str) -> tuple[str, str] | None:
+    """The address of a folder in a container of Azure, with its account; None where it is something else."""
+    match = _BLOB.fullmatch(url)
+    if match is None or _ARCHIVE.fullmatch(url):
+        return None
+    return f"az://{match['container']}/{(match['path'] or '').strip('/')}".rstrip("/"), match["account"]
+
+
+class BucketSource:
+    """One prefix of a bucket."""
+
+    def __init__(self, address: str, account: str = "", environ: Mapping[str, str] = os.environ) -> None:
+        """Asks nothing yet.
+
+        Args:
+            address: The prefix.
+            account: The account of Azure that it belongs to.
+            environ: The environment, which may have keys under KServe's names.
+
+        Raises:
+            RepositoryError: If there is no room for a copy.
+        """
+        above, _, name = address.rstrip("/").rpartition("/")
+        kind = kind_of_name(name)
+        # The address of one object: only files have such names.
+        single = name if kind is not None and not kind.filename.endswith((".savedmodel", ".mlflow")) else ""
+        self._mirror = Mirror(
+            above if single else address, whole=True, only=single, **_options(address, account, environ)
+        )
+
+    def fetch(self, cancelled: threading.Event) -> Path:
+        """The folder of the copy, as the bucket is now."""
+        self._mirror.refresh()
+        return self._mirror.folder
+
+    def close(self) -> None:
+        """Removes the copy."""
+        self._mirror.close()
+
+
+def _options(address: str, account: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    """What the clients of buckets do not read from the environment themselves. Source: KServe's secrets."""
+    scheme = address.partition("://")[0]
+    options: dict[str, Any] = {}
+    if scheme == "s3":
+        if environ.get("awsAnonymousCredential", "").lower() in _YES:
+            options["anon"] = True
+        if environ.get("S3_ENDPOINT") and not environ.get("AWS_ENDPOINT_URL"):
+            plain = environ.get("S3_USE_HTTPS", "1").lower() not in _YES
+            options["endpoint_url"] = f"{'http' if plain else 'https'}://{environ['S3_ENDPOINT']}"
+    elif scheme in ("az", "abfs", "abfss"):
+        names = {
+            "account_key": ("AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_ACCOUNT_KEY"),
+            "tenant_id": ("AZURE_TENANT_ID", "AZ_TENANT_ID"),
+            "client_id": ("AZURE_CLIENT_ID", "AZ_CLIENT_ID"),
+            "client_secret": ("AZURE_CLIENT_SECRET", "AZ_CLIENT_SECRET"),
+        }
+        found = {key: next((environ[name] for name in own if environ.get(name)), None) for key, own in names.items()}
+        options = {key: value for key, value in found.items() if value is not None}
+        if account:
+            options["account_name"] = account
+            if not options and "AZURE_STORAGE_CONNECTION_STRING" not in environ:
+                options["anon"] = True
+    return options

@@ -1,0 +1,81 @@
+"""A server whose store lies elsewhere: what is there is fetched, served, and refused with a reason."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alipes import Client
+from support.file_server import file_server
+from support.models import times
+from support.server import ServerProcess
+
+Serve = Callable[..., ServerProcess]
+
+MODEL = times(2.0, 2).SerializeToString()
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+def tar_gz(**files: bytes) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as written:
+        for name, content in files.items():
+            one = tarfile.TarInfo(name.replace("__", "/"))
+            one.size = len(content)
+            written.addfile(one, io.BytesIO(content))
+    return made.getvalue()
+
+
+def answers(server: ServerProcess, model: str) -> bool:
+    with Client(server.http) as client:
+        return client.infer(model, {"X": np.ones((1, 2), np.float32)})["Y"].tolist() == [[2, 2]]
+
+
+def test_archives_and_single_files_are_served_beside_a_store_that_is_gone(serve: Serve, tmp_path: Path) -> None:
+    with file_server() as files:
+        files.files = {"/models.tar.gz": tar_gz(digits__1__model=MODEL, letters__any=MODEL), "/single.onnx": MODEL}
+        files.files["/models.tar.gz"] = tar_gz(**{"digits__1__model.onnx": MODEL, "letters__any.onnx": MODEL})
+        server = serve(
+            f"--model-store={files.address}/models.tar.gz",
+            f"{files.address}/single.onnx",
+            f"--model-store={files.address}/gone.zip?signature=secret",
+            environment={"TMPDIR": str(tmp_path)},
+        )
+    assert all(answers(server, model) for model in ("digits", "letters", "single"))
+    assert "gone.zip: 127.0.0.1" in server.output and "secret" not in server.output
+
+
+def test_a_store_that_cannot_be_had_ends_the_start_with_the_reason(tmp_path: Path) -> None:
+    with file_server() as files:
+        files.files = {"/models.tar.gz": tar_gz(**{"..__evil": b"evil"}), "/data.tar.gz": tar_gz(notes=b"no model")}
+        for name, what in (("models", "leads out of its folder"), ("data", "holds notes; expected"), ("x", "404")):
+            address = f"--model-store={files.address}/{name}.tar.gz"
+            with ServerProcess(address, environment={"TMPDIR": str(tmp_path)}) as server:
+                assert server.wait() == 1
+            assert what in server.output.replace("\n  ", " ")
+
+
+@pytest.mark.extra("hf")
+def test_a_model_of_the_hub_is_served_by_its_own_client(serve: Serve, tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub", reason="the Hub's client: pip install 'alipes[hf]'")
+    described = {"id": "team/digits", "sha": SHA, "siblings": [{"rfilename": "model.onnx"}, {"rfilename": "README.md"}]}
+    tree = [{"type": "file", "path": name, "size": len(MODEL), "oid": "0"} for name in ("model.onnx", "README.md")]
+    with file_server() as hub:
+        hub.headers["X-Repo-Commit"] = SHA
+        hub.files = {
+            "/api/models/team/digits/revision/v1": json.dumps(described).encode(),
+            f"/api/models/team/digits/revision/{SHA}": json.dumps(described).encode(),
+            f"/api/models/team/digits/tree/{SHA}": json.dumps(tree).encode(),
+            f"/team/digits/resolve/{SHA}/model.onnx": MODEL,
+            f"/team/digits/resolve/{SHA}/README.md": b"words",
+        }
+        environment = {"HF_ENDPOINT": hub.address, "HF_TOKEN": "hf_secret", "TMPDIR": str(tmp_path)}
+        server = serve("--model-store=hf://team/digits:v1", "--model-name=digits", environment=environment)
+        assert answers(server, "digits")
+        assert "Bearer hf_secret" in {headers.get("authorization") for _, headers in hub.requests}
+        assert "hf_secret" not in server.output
