@@ -186,19 +186,29 @@ def test_a_service_is_stopped_and_started(deploy: Deploy, service: Service) -> N
     assert "serving.kserve.io/stop" not in service.read()["metadata"]["annotations"]
 
 
-@pytest.mark.slow("a reason that may pass has to last")
-def test_a_model_that_cannot_be_served_ends_the_wait_with_the_reason(deploy: Deploy, service: Service) -> None:
+def failed_to_load(deploy: Deploy, service: Service) -> None:
+    """A service whose model KServe's controller cannot serve."""
     send(deploy, VALUES)
     failure = {"reason": "ModelLoadFailed", "message": "no model.joblib in /mnt/models"}
     states = {"activeModelState": "", "targetModelState": "FailedToLoad"}
     failed = {"transitionStatus": "BlockedByFailedLoad", "lastFailureInfo": failure, "states": states}
     service.says(ready=False, modelStatus=failed)
-    done = deploy("kserve", "start", "iris")
-    assert done.code == 1
-    assert "no model.joblib in /mnt/models" in done.message
+
+
+def test_why_a_model_cannot_be_served_is_shown(deploy: Deploy, service: Service) -> None:
+    failed_to_load(deploy, service)
     shown = deploy("kserve", "status", "iris")
     assert shown.code == 3
     assert "the model cannot be served: no model.joblib in /mnt/models" in shown.out
+    assert "not yet: PredictorReady" in shown.out
+
+
+@pytest.mark.proof
+def test_a_model_that_cannot_be_served_ends_the_wait_with_the_reason(deploy: Deploy, service: Service) -> None:
+    failed_to_load(deploy, service)
+    done = deploy("kserve", "start", "iris")  # once the reason has lasted
+    assert done.code == 1
+    assert "no model.joblib in /mnt/models" in done.message
 
 
 def test_what_is_not_there_or_not_allowed_is_one_sentence(deploy: Deploy) -> None:

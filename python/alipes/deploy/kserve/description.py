@@ -210,6 +210,7 @@ class KServe(Part, frozen=True, kw_only=True):
         exit_timeout_s: Seconds in which a server finishes its requests.
         scrape: Whether Prometheus finds the metrics by annotations.
         labels: Further labels of everything.
+        annotations: Further annotations of services, such as `serving.kserve.io/enable-tag-routing`.
     """
 
     name: Name = "alipes"
@@ -231,3 +232,4 @@ class KServe(Part, frozen=True, kw_only=True):
     exit_timeout_s: Seconds = 30
     scrape: bool = True
     labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)

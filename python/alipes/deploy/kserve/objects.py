@@ -40,7 +40,7 @@ def _shard_name(wanted: KServe, number: int) -> str:
 
 def _service(wanted: KServe, name: str) -> Object:
     head = metadata(wanted, name)
-    head["annotations"] = {
+    head["annotations"] = wanted.annotations | {
         f"{GROUP}/deploymentMode": wanted.mode,
         **scaling_annotations(wanted.predictor.scaling, wanted.mode),
     }

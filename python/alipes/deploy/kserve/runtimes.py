@@ -79,6 +79,7 @@ def _runtime(wanted: KServe, suffix: str, formats: Sequence[str], *, many: bool)
     head = metadata(wanted, runtime_name(wanted, suffix))
     # A runtime belongs to no single service.
     head["labels"] = wanted.labels | {"app.kubernetes.io/name": "alipes"}
+    head["annotations"] = {f"{GROUP}/server-type": "alipes"}  # KServe changes nothing for servers that it does not know
     return {"apiVersion": f"{GROUP}/v1alpha1", "kind": kind, "metadata": head, "spec": spec}
 
 

@@ -137,3 +137,17 @@ def test_secrets_of_a_storage_belong_to_an_account_that_is_made() -> None:
     predictor = service(VALUE_SETS["secrets"])["spec"]["predictor"]
     assert predictor["serviceAccountName"] == account["metadata"]["name"]
     assert service(VALUE_SETS["account"])["spec"]["predictor"]["serviceAccountName"] == "reader"
+
+
+def test_annotations_of_a_service_lie_beside_those_that_say_how_it_runs() -> None:
+    found = service(VALUE_SETS["account"])["metadata"]["annotations"]
+    assert found == {
+        "serving.kserve.io/deploymentMode": "Standard",
+        "serving.kserve.io/autoscalerClass": "hpa",
+        "serving.kserve.io/enable-tag-routing": "true",
+    }
+
+
+def test_a_runtime_says_whose_server_it_runs() -> None:
+    for runtime in objects({"predictor": IRIS}, *RUNTIMES):
+        assert runtime["metadata"]["annotations"] == {"serving.kserve.io/server-type": "alipes"}
