@@ -13,6 +13,7 @@ from support.buckets import EMULATORS, Missing, Place, fresh
 from support.endpoints import ENDPOINTS
 from support.exported import scaled
 from support.models import times
+from support.pushed_files import layer
 from support.server import ServerDidNotStart, ServerProcess
 from support.waiting import TIMEOUT_S
 
@@ -96,14 +97,17 @@ def test_a_missing_bucket_is_an_error_and_not_made(emulator: Place) -> None:
     assert "there is no bucket" in caught.value.output
 
 
-@pytest.mark.parametrize("what", ["", "digits.onnx"], ids=["prefix", "object"])
+@pytest.mark.parametrize("what", ["", "digits.onnx", "digits.tar.gz"], ids=["prefix", "object", "archive"])
 def test_a_bare_model_in_a_bucket_is_served(
     what: str, emulator: Place, serve: Callable[..., ServerProcess], tmp_path: Path
 ) -> None:
     place = fresh(emulator)
     repo = qv.ModelRepository(place.url, **place.options)
-    repo.fs.write(times(2.0, 4).SerializeToString(), "digits.onnx")
+    model = times(2.0, 4).SerializeToString()
+    repo.fs.write(model, "digits.onnx")
     repo.fs.write("words", "README.md")
+    if what.endswith(".gz"):
+        repo.fs.write(layer({"labels.txt": b"", "any.onnx": model}), what)
     server = serve(
         f"--model-store={address(place)}{f'/{what}' if what else ''}",
         "--model-name=m",

@@ -59,6 +59,7 @@ class ModelStore:
         self.path = path
         self.called = called or str(path)
         self._source = source
+        self._is_begun = source is None
         self._cancelled = threading.Event()
         # When a source that could not be read is asked again, and why it could not.
         self._again_at = 0.0
@@ -83,9 +84,12 @@ class ModelStore:
     def fetch(self) -> None:
         """Brings a store that lies elsewhere here, and refuses it where it holds nothing that is served.
 
+        Until then it has no models: whoever makes a server must not wait for a network.
+
         Raises:
             RepositoryError: If it cannot be had, or holds nothing.
         """
+        self._is_begun = True
         if self._source is not None:
             self._bring()
             self._check()
@@ -123,6 +127,8 @@ class ModelStore:
         Raises:
             RepositoryError: If there is something, and it is not served.
         """
+        if not self._is_begun:
+            return
         self._bring()
         if model and self._is_parent():
             self._take(self._child(model), only=model)

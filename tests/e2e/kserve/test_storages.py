@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,21 @@ def test_a_store_that_cannot_be_had_ends_the_start_with_the_reason(tmp_path: Pat
             with ServerProcess(address, environment={"TMPDIR": str(tmp_path)}) as server:
                 assert server.wait() == 1
             assert what in server.output.replace("\n  ", " ")
+
+
+def test_a_signal_ends_a_start_whose_store_does_not_come(tmp_path: Path) -> None:
+    """The time for a stop counts, and not the patience with who sends the store."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/models.tar.gz"
+        with ServerProcess(
+            f"--model-store={address}", "--exit-timeout-secs=1", environment={"TMPDIR": str(tmp_path)}
+        ) as server:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1)  # it asks, and nobody answers
+                server.signal()
+                assert server.wait() == 1
+    assert "Exit timeout expired" in server.output
 
 
 @pytest.mark.extra("hf")

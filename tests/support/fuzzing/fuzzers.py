@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from support.configurations import COMPLETE, backend_of
+from support.fuzzing.stores import archives, check_archive, check_layer, check_manifest, manifests
 
 ROOT = Path(__file__).parents[3]
 VECTORS = ROOT / "tests" / "vectors" / "fuzz"
@@ -279,4 +280,7 @@ FUZZERS = (
     Fuzzer("config-json", overrides, check_override),
     Fuzzer("load-request", loads, check_load),
     Fuzzer("app-body", app_bodies, check_app_body),
+    Fuzzer("store-archive", archives, check_archive),
+    Fuzzer("store-layer", archives, check_layer),
+    Fuzzer("store-manifest", manifests, check_manifest),
 )

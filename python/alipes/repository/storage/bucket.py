@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from alipes.config.file_kinds import kind_of_name
+from alipes.process_folder import ProcessFolder
+from alipes.repository.bare_models import visible
 from alipes.repository.mirror import Mirror
+from alipes.repository.storage.archive import unpack
 
 __all__ = ["BUCKETS", "BucketSource", "blob_address"]
 
@@ -51,19 +56,53 @@ class BucketSource:
         above, _, name = address.rstrip("/").rpartition("/")
         kind = kind_of_name(name)
         # The address of one object: only files have such names.
-        single = name if kind is not None and not kind.filename.endswith((".savedmodel", ".mlflow")) else ""
+        is_file = kind is not None and not kind.filename.endswith((".savedmodel", ".mlflow"))
+        single = name if is_file or _ARCHIVE.fullmatch(name) else ""
+        self._holder: ProcessFolder | None = None
+        # What the one archive looked like that was unpacked last, and where to.
+        self._held: tuple[tuple[int, int, int], Path] | None = None
         self._mirror = Mirror(
             above if single else address, whole=True, only=single, **_options(address, account, environ)
         )
 
     def fetch(self, cancelled: threading.Event) -> Path:
-        """The folder of the copy, as the bucket is now."""
+        """The folder of the copy, as the bucket is now; of a single archive what it holds.
+
+        Raises:
+            RepositoryError: If the bucket cannot be read, or the archive is refused.
+        """
         self._mirror.refresh()
-        return self._mirror.folder
+        names = visible(self._mirror.folder)
+        archive = self._mirror.folder / names[0] if len(names) == 1 and _ARCHIVE.fullmatch(names[0]) else None
+        if archive is None:
+            return self._mirror.folder
+        return self._unpacked(archive)
 
     def close(self) -> None:
         """Removes the copy."""
         self._mirror.close()
+        if self._holder is not None:
+            self._holder.close()
+
+    def _unpacked(self, archive: Path) -> Path:
+        """What an archive holds that is alone there, unpacked once for each look of it."""
+        seen = archive.stat()
+        look = seen.st_mtime_ns, seen.st_size, seen.st_ino
+        if self._held is not None and self._held[0] == look:
+            return self._held[1]
+        if self._holder is None:
+            self._holder = ProcessFolder("repository")
+        folder = self._holder.path / secrets.token_hex(8)
+        folder.mkdir()
+        try:
+            unpack(archive, folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        if self._held is not None:
+            shutil.rmtree(self._held[1], ignore_errors=True)
+        self._held = look, folder
+        return folder
 
 
 def _options(address: str, account: str, environ: Mapping[str, str]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from alipes.repository.storage.cache import CachedEntry, cached
 from alipes.repository.storage.download import Answer, RemoteFile, download
 from alipes.repository.storage.limits import MAX_DOCUMENT_BYTES, MAX_LAYERS, SILENCE_S
 
-__all__ = ["OciSource"]
+__all__ = ["Blob", "OciSource", "layers_of"]
 
 _ADDRESS: Final = re.compile(
     r"oci://(?P<host>[a-zA-Z0-9.-]+(:[0-9]{1,5})?|\[[0-9a-f:]+\](:[0-9]{1,5})?)/"
@@ -54,7 +54,16 @@ _HUB: Final = {"docker.io": "registry-1.docker.io"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Blob:
+class Blob:
+    """A layer.
+
+    Attributes:
+        digest: Its digest, which it is fetched by.
+        size: Its length in bytes.
+        media_type: What it is.
+        title: The name of an artifact's file; empty of a layer of files.
+    """
+
     digest: str
     size: int
     media_type: str
@@ -106,7 +115,7 @@ class OciSource:
 
     def _cached(self, cancelled: threading.Event) -> CachedEntry:
         digest, manifest = self._manifest(self._reference)
-        blobs = _blobs(manifest)
+        blobs = layers_of(manifest)
 
         def fill(folder: Path) -> None:
             contents = folder / _CONTENTS
@@ -118,7 +127,7 @@ class OciSource:
 
         return cached(f"oci://{self._host}/{self._path}", digest, fill, cancelled)
 
-    def _take(self, blob: _Blob, folder: Path, contents: Path, budget: Budget, cancelled: threading.Event) -> None:
+    def _take(self, blob: Blob, folder: Path, contents: Path, budget: Budget, cancelled: threading.Event) -> None:
         """One layer: downloaded, held against its digest, and unpacked, or put there under its name."""
         file = folder / blob.digest.replace(":", "-")
         headers = {"Authorization": self._authorization} if self._authorization else {}
@@ -206,10 +215,15 @@ def _of_linux(manifests: list[dict[str, Any]]) -> str:
     return str(manifests[0]["digest"])
 
 
-def _blobs(manifest: dict[str, Any]) -> list[_Blob]:
+def layers_of(manifest: dict[str, Any]) -> list[Blob]:
+    """The layers that a manifest names, the lowest first.
+
+    Raises:
+        RepositoryError: If it is none, or one of them cannot be checked or would lie elsewhere.
+    """
     try:
         found = [
-            _Blob(
+            Blob(
                 str(one["digest"]),
                 int(one["size"]),
                 str(one.get("mediaType", "")),
