@@ -77,7 +77,7 @@ def _status(server: ServerProcess, method: str, path: str) -> int:
 
 
 def test_each_route_exists_under_its_method(server: ServerProcess) -> None:
-    routes = tables("http.md")[0]
+    routes = [*tables("http.md")[0], *tables("v1.md")[0]]
     for method, path, _ in routes:
         assert _status(server, method, path) not in {404, 405, 501}, path
     # The page for browsers does not exist under any other method, as in Triton.

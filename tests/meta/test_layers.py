@@ -60,6 +60,7 @@ CRATES = {
     "clock": set(),
     "testkit": set(),
     "protocol": set(),
+    "predict": {"protocol"},
     "scheduler": set(),
     "engine": {"protocol"},
     "steps": {"protocol", "engine", "spec"},
@@ -80,6 +81,7 @@ CRATES = {
     "service": {
         "clock",
         "gpu",
+        "predict",
         "protocol",
         "scheduler",
         "shared-memory",
@@ -90,7 +92,7 @@ CRATES = {
         "runtime",
     },
     "net": {"clock", "protocol", "link", "spec", "stats", "tls"},
-    "http": {"protocol", "link", "shared-memory", "spec", "stats", "request", "service", "net"},
+    "http": {"predict", "protocol", "link", "shared-memory", "spec", "stats", "request", "service", "net"},
     "grpc": {"clock", "protocol", "link", "shared-memory", "spec", "stats", "request", "service", "net"},
     "server": {
         "clock",

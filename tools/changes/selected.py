@@ -103,6 +103,7 @@ END_TO_END: Mapping[str, Sequence[str]] = {
     "crates/grpc": ("tests/conformance", "tests/e2e/clients/test_[gkr]*.py"),
     "crates/http": ("tests/conformance", "tests/e2e/http", "tests/e2e/clients/test_curl.py"),
     "crates/net": ("tests/e2e/listeners", "tests/e2e/hostile", "tests/e2e/test_drain.py", "tests/e2e/test_farewell.py"),
+    "crates/predict": ("tests/e2e/http/test_v1_*.py",),
     "crates/protocol": ("tests/conformance", "tests/e2e/test_input_validation.py", "tests/e2e/test_two_gigabytes.py"),
     "crates/python": ("tests/unit/worker", "tests/property/test_joint_rows.py"),
     "crates/runtime": (

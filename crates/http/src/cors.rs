@@ -69,7 +69,7 @@ impl Cors {
     pub fn preflight<B>(&self, request: &Request<B>) -> Option<Response<ResponseBody>> {
         let (path, headers) = (request.uri().path(), request.headers());
         let is_question = request.method() == Method::OPTIONS
-            && (path == "/v2" || path.starts_with("/v2/") || is_beside_the_protocol(path))
+            && (path == "/v2" || path.starts_with("/v2/") || path.starts_with("/v1/") || is_beside_the_protocol(path))
             && headers.contains_key(ORIGIN)
             && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         if !is_question {
@@ -173,6 +173,7 @@ mod tests {
         assert_eq!(response.status(), StatusCode::NO_CONTENT);
         assert!(response.headers()[ACCESS_CONTROL_ALLOW_HEADERS].to_str().unwrap().ends_with(", Admin-Key"));
         assert!(asks(Method::OPTIONS, "/v2", true).is_some());
+        assert!(asks(Method::OPTIONS, "/v1/models/m:predict", true).is_some());
         assert!(asks(Method::OPTIONS, "/v2", false).is_none());
         assert!(asks(Method::OPTIONS, "/greet", true).is_some());
         assert!(asks(Method::OPTIONS, "/v2x/y", true).is_none());

@@ -17,7 +17,8 @@ use super::page;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction, Route};
 use super::{
-    body, call, control, generate, infer, logging, sequences, shared_memory, statistics, tracing, written_page,
+    body, call, control, generate, infer, logging, predict, predictors, sequences, shared_memory, statistics, tracing,
+    written_page,
 };
 
 const UNDECODABLE: &str = "the name in the path is no UTF-8 once it is percent-decoded";
@@ -87,6 +88,10 @@ async fn answer(
             let (model, version) = (model.into_owned(), version.to_owned());
             pin!(infer::infer(service, &model, &version, request, caller)).await
         }
+        Route::Predict { model, version } => {
+            let (model, version) = (model.into_owned(), version.to_owned());
+            Box::pin(predict::predict(service, &model, &version, request, caller)).await
+        }
         Route::Generate { model, version, events } => {
             let (model, version) = (model.into_owned(), version.to_owned());
             pin!(generate::generate(service, &model, &version, events, request, caller)).await
@@ -153,6 +158,12 @@ async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Res
         Route::Explain { model, version } => response::json_or(service.explain(&model, version)),
         Route::SequenceState { model, version, id } => sequences::state(service, &model, version, id).await,
         Route::EndSequence { model, version, id } => sequences::end(service, &model, version, id).await,
+        Route::PredictorNames => predictors::names(service).await,
+        Route::Predictor { model } => predictors::status(service, &model).await,
+        Route::PredictorVersion { model, version } => predictors::version_status(service, &model, version).await,
+        Route::ExplainPrediction { model, version } => response::empty_or(service.explain_prediction(&model, version)),
+        Route::NotPredict { model, version, verb } => predictors::not_offered(service, &model, version, verb),
+        Route::Page => page::alive(),
         Route::LogSettings => logging::settings(service),
         Route::TraceSettings { model } => tracing::settings(service, &model),
         Route::Region(region) => shared_memory::region(service, region).await,
@@ -169,7 +180,7 @@ async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Res
         | Route::Unload { .. }
         | Route::ChangeLog
         | Route::ChangeTracing { .. }
-        | Route::Page
+        | Route::Predict { .. }
         | Route::Unknown => response::not_found(),
     }
 }

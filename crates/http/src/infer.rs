@@ -163,7 +163,7 @@ fn bytes_of(response: &InferResponse) -> usize {
 }
 
 /// The headers that are forwarded to the model. Called before the body is read: the recorded spelling is dropped later.
-fn forwarded(
+pub(super) fn forwarded(
     service: &Service,
     headers: &HeaderMap,
     spelling: Option<&Spelling>,
@@ -251,7 +251,8 @@ fn raw(body: Bytes) -> InferRequest {
     InferRequest { inputs: vec![tensor], raw: true, binary_by_default: true, ..InferRequest::default() }
 }
 
-async fn respond(encoded: Encoded, coding: Coding, budget: &Arc<Budget>) -> Response<ResponseBody> {
+/// The response with this body, compressed where the client wants that.
+pub(super) async fn respond(encoded: Encoded, coding: Coding, budget: &Arc<Budget>) -> Response<ResponseBody> {
     let (binary, length) = (encoded.binary, encoded.head.len());
     // In the place of tensors that are no longer needed; those behind it are counted already.
     let head = Charge::unchecked(budget, length as u64).over(encoded.head);

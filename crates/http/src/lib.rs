@@ -23,6 +23,8 @@ mod infer;
 mod logging;
 mod metrics;
 mod page;
+mod predict;
+mod predictors;
 mod prior_knowledge;
 mod repeated;
 mod response;

@@ -1,7 +1,7 @@
 //! The page that a browser is shown at `/`: what serves, its models and their state, and where to go on.
 //!
-//! Nobody else is: for `curl` and for probes the path does not exist, as in Triton. All that comes from models, from
-//! repositories and from the client is escaped; the page has no script, and its policy allows none.
+//! Others, `curl` and probes, learn there that the server is alive, as from KServe's own server. All that comes from
+//! models, from repositories and from the client is escaped; the page has no script, and its policy allows none.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 /// Where the documentation is published; empty while it is nowhere.
 const DOCUMENTATION: &str = env!("CARGO_PKG_HOMEPAGE");
 
-/// Whether a client asks for HTML by name, as browsers do. `*/*` asks for anything, which is what there was before.
+/// Whether a client asks for HTML by name, as browsers do. `*/*` asks for anything, which probes do.
 pub fn is_wanted(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|range| {
@@ -50,6 +50,13 @@ pub fn is_wanted(headers: &HeaderMap) -> bool {
 fn is_zero(parameter: &str) -> bool {
     let weight = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
     weight.is_some_and(|weight| weight.parse().is_ok_and(|weight: f32| weight == 0.0))
+}
+
+/// The answer to those who want no HTML, which probes of KServe and of load balancers ask for. Source: KServe.
+pub fn alive() -> Response<ResponseBody> {
+    let mut response = response::new(StatusCode::OK, response::JSON, Bytes::from_static(br#"{"status":"alive"}"#));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response::signed(response)
 }
 
 /// The page: written on this thread, or beside it where there are many models.

@@ -86,6 +86,13 @@ pub const SEQUENCE_ID_MAX_BYTES: usize = 128;
 /// Most elements of an output of which the best classes are given. Source: Triton refuses to sort more.
 pub const CLASSIFICATION_MAX_ELEMENTS: usize = 1_000_000;
 
+/// Most requests that one body of the V1 protocol becomes, where it has more instances than its model takes at once:
+/// ten thousand instances of a model that takes one pass, and nobody has the server hold millions of answers at a time.
+pub const PREDICT_MAX_REQUESTS: usize = 16 * 1024;
+
+/// How many of them wait for the model at a time: enough to keep its instances busy, and few beside what others send.
+pub const PREDICT_REQUESTS_AT_ONCE: usize = 32;
+
 /// Most bytes of a refused body that are taken off a connection so that its client can read the refusal.
 pub const HTTP_DISCARD_BYTES: usize = 1 << 26;
 

@@ -1,17 +1,20 @@
 //! One inference request with one response.
 
 use std::mem;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alipes_protocol::{InferError, InferRequest, InferResponse};
 use alipes_request::budget::{Budget, Charge, count_answer};
 use alipes_request::check::explain_refusal;
-use alipes_request::responder::{Reply, Responder};
+use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::cache::{BodyKey, Cached, Encoded};
 use alipes_runtime::model::ModelVersion;
 use alipes_shared_memory::Held;
 use bytes::Bytes;
+use compact_str::CompactString;
+use tokio::sync::oneshot;
 
 use super::Service;
 use super::caller_end::CallerEnd;
@@ -33,16 +36,38 @@ impl Service {
         request: InferRequest,
         held: Held,
     ) -> Result<InferResponse, InferError> {
-        let arrived = alipes_clock::now();
         let _inflight = self.inflight.enter()?;
+        let submitted = pin!(self.submit(model, request, held)).await;
+        pin!(self.finish(submitted)).await
+    }
+
+    /// Submits a request of an admitted caller to its model.
+    pub(super) async fn submit<'m>(
+        &self,
+        model: &'m Arc<ModelVersion>,
+        request: InferRequest,
+        held: Held,
+    ) -> SubmittedInfer<'m> {
+        let arrived = alipes_clock::now();
         let (id, finishing) = (request.id.clone(), Finishing::of(&request, held));
-        let mut caller = CallerEnd::of(model);
-        let submitted = if model.submits_at_once(&request) {
+        let caller = CallerEnd::of(model);
+        let answer = if model.submits_at_once(&request) {
             model.submit(request, arrived, Responder::unary)
         } else {
             Box::pin(submit_beside(model, request, arrived, Responder::unary)).await
         };
-        let outcome = match submitted {
+        SubmittedInfer { answer, caller, id, arrived, finishing }
+    }
+
+    /// The response to a request that was submitted.
+    ///
+    /// # Errors
+    ///
+    /// As for `infer`.
+    pub(super) async fn finish(&self, submitted: SubmittedInfer<'_>) -> Result<InferResponse, InferError> {
+        let SubmittedInfer { answer, mut caller, id, arrived, finishing } = submitted;
+        let model = caller.model;
+        let outcome = match answer {
             Ok(answer) => answer.await.unwrap_or_else(|_| Err(no_answer(model))),
             Err(error) => Err(explain_refusal(&model.spec, self.config.triton_release, error)),
         };
@@ -80,6 +105,16 @@ impl Service {
         self.log_request(model, "", spent, None);
         Some(counted)
     }
+}
+
+/// A request that was submitted, and what is left to do once its answer has come. Dropped before, it is cancelled.
+pub(super) struct SubmittedInfer<'m> {
+    // In front of the caller's end, whose drop it has to precede.
+    answer: Result<oneshot::Receiver<Answer>, InferError>,
+    caller: CallerEnd<&'m Arc<ModelVersion>>,
+    id: CompactString,
+    arrived: Instant,
+    finishing: Finishing,
 }
 
 /// The response, whose binary outputs are charged until they are sent; the rest is charged as it is sent.

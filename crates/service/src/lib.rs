@@ -12,6 +12,7 @@ mod infer;
 mod log;
 mod metadata;
 pub mod offload;
+pub mod predict;
 mod repository;
 pub mod request_id;
 mod sequences;

@@ -11,16 +11,23 @@ impl<'a> Route<'a> {
     /// looks at the method.
     pub fn group(&self, path: &'a str) -> Option<Group> {
         Some(match self {
-            Route::Live | Route::Ready | Route::ModelReady { .. } => Group::Health,
+            // The page has two more, which it asks for itself: to others the path says that the server is alive.
+            Route::Live | Route::Ready | Route::ModelReady { .. } | Route::Page => Group::Health,
+            Route::Predictor { .. } | Route::PredictorVersion { .. } => Group::Health,
             Route::Server | Route::ModelMetadata { .. } => Group::Metadata,
             Route::ModelConfig { .. } => Group::ModelConfig,
             Route::Statistics { .. } | Route::Explain { .. } => Group::Statistics,
+            Route::Predict { .. } | Route::ExplainPrediction { .. } | Route::NotPredict { .. } => Group::Inference,
             Route::Infer { .. }
             | Route::Generate { .. }
             | Route::SequenceState { .. }
             | Route::RestoreSequence { .. }
             | Route::EndSequence { .. } => Group::Inference,
-            Route::Index | Route::Load { .. } | Route::Unload { .. } | Route::NamedRepository => Group::ModelRepository,
+            Route::PredictorNames
+            | Route::Index
+            | Route::Load { .. }
+            | Route::Unload { .. }
+            | Route::NamedRepository => Group::ModelRepository,
             Route::Region(_) => Group::SharedMemory,
             Route::LogSettings | Route::ChangeLog => Group::Logging,
             Route::TraceSettings { .. } | Route::ChangeTracing { .. } => Group::Trace,
@@ -29,8 +36,6 @@ impl<'a> Route<'a> {
                 let mut routes = [Method::GET, Method::POST].into_iter().map(|method| Route::of(&method, path));
                 return routes.find(|route| !matches!(route, Route::WrongMethod { .. }))?.group(path);
             }
-            // The page has two, which it asks for itself: it is none where nobody wants HTML.
-            Route::Page => return None,
             Route::WrittenPage { .. } => Group::Openapi,
             Route::Endpoint { .. } => Group::Endpoint,
             Route::Undecodable | Route::Unknown => return unknown_group(path),
@@ -46,6 +51,12 @@ impl<'a> Route<'a> {
 /// The group of a path that names no route: that of the routes beside it, so that a restricted listener does not reveal
 /// which paths exist.
 fn unknown_group(path: &str) -> Option<Group> {
+    if path == "/" {
+        return Some(Group::Health);
+    }
+    if let Some(rest) = path.strip_prefix("/v1/") {
+        return Some(unknown_v1_group(rest));
+    }
     let segments: SmallVec<[&str; 8]> = path.strip_prefix("/v2/")?.split('/').collect();
     Some(match segments[..] {
         ["health", ..] => Group::Health,
@@ -63,6 +74,16 @@ fn unknown_group(path: &str) -> Option<Group> {
         },
         _ => return None,
     })
+}
+
+/// The same of a path below `/v1/`.
+fn unknown_v1_group(rest: &str) -> Group {
+    let segments: SmallVec<[&str; 8]> = rest.split('/').collect();
+    match segments[..] {
+        ["models"] => Group::ModelRepository,
+        ["models", last] | ["models", _, "versions", last] if !last.is_empty() && !last.contains(':') => Group::Health,
+        _ => Group::Inference,
+    }
 }
 
 #[cfg(test)]
@@ -119,7 +140,19 @@ mod tests {
             ("/docs/x.css", Some(Group::Openapi)),
             ("/openapi.json", Some(Group::Openapi)),
             ("/metrics", None),
-            ("/", None),
+            ("/", Some(Group::Health)),
+            ("/v1/models", Some(Group::ModelRepository)),
+            ("/v1/models/m", Some(Group::Health)),
+            ("/v1/models/m/versions/3", Some(Group::Health)),
+            ("/v1/models/m:predict", Some(Group::Inference)),
+            ("/v1/models/m/versions/3:predict", Some(Group::Inference)),
+            ("/v1/models/m:explain", Some(Group::Inference)),
+            ("/v1/models/m:regress", Some(Group::Inference)),
+            ("/v1/models/m/versions/one:predict", Some(Group::Inference)),
+            ("/v1/models/m:predict/x", Some(Group::Inference)),
+            ("/v1/models/", Some(Group::Inference)),
+            ("/v1/models/m/metadata", Some(Group::Inference)),
+            ("/v1/", Some(Group::Inference)),
         ];
         for (path, group) in known {
             for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::HEAD, Method::OPTIONS] {
@@ -132,6 +165,8 @@ mod tests {
     fn a_name_that_is_no_utf8_is_refused_in_the_group_of_its_route() {
         let paths = [
             ("/v2/models/%FF/infer", Group::Inference),
+            ("/v1/models/%FF:predict", Group::Inference),
+            ("/v1/models/%FF", Group::Health),
             ("/v2/models/%FF/versions/1", Group::Metadata),
             ("/v2/repository/models/%C3/load", Group::ModelRepository),
             ("/v2/cudasharedmemory/region/%FF/status", Group::SharedMemory),

@@ -8,7 +8,7 @@ pub enum Route<'a> {
     Live,
     Ready,
     Server,
-    /// What browsers are shown of the server; to others the path does not exist.
+    /// What browsers are shown of the server; others learn that it is alive.
     Page,
     ModelReady {
         model: Cow<'a, str>,
@@ -58,6 +58,33 @@ pub enum Route<'a> {
         model: Cow<'a, str>,
         version: &'a str,
         events: bool,
+    },
+    /// V1: the names of the models.
+    PredictorNames,
+    /// V1: whether a model is ready.
+    Predictor {
+        model: Cow<'a, str>,
+    },
+    /// V1: the state of a version.
+    PredictorVersion {
+        model: Cow<'a, str>,
+        version: &'a str,
+    },
+    /// V1: an inference in plain values.
+    Predict {
+        model: Cow<'a, str>,
+        version: &'a str,
+    },
+    /// V1: why a model answers as it does.
+    ExplainPrediction {
+        model: Cow<'a, str>,
+        version: &'a str,
+    },
+    /// V1: what TensorFlow Serving asks models of another kind.
+    NotPredict {
+        model: Cow<'a, str>,
+        version: &'a str,
+        verb: &'a str,
     },
     Index,
     Load {
@@ -130,6 +157,11 @@ impl Route<'_> {
             Route::SequenceState { .. } | Route::RestoreSequence { .. } | Route::EndSequence { .. } => "sequence state",
             Route::Generate { events: false, .. } => "generate",
             Route::Generate { events: true, .. } => "generate_stream",
+            Route::PredictorNames => "v1 models",
+            Route::Predictor { .. } | Route::PredictorVersion { .. } => "v1 model",
+            Route::Predict { .. } => "predict",
+            Route::ExplainPrediction { .. } => "v1 explain",
+            Route::NotPredict { .. } => "v1 classify or regress",
             Route::Index => "index",
             Route::Load { .. } => "load",
             Route::Unload { .. } => "unload",
@@ -159,6 +191,11 @@ impl Route<'_> {
             | Route::RestoreSequence { model, .. }
             | Route::EndSequence { model, .. }
             | Route::Generate { model, .. }
+            | Route::Predictor { model }
+            | Route::PredictorVersion { model, .. }
+            | Route::Predict { model, .. }
+            | Route::ExplainPrediction { model, .. }
+            | Route::NotPredict { model, .. }
             | Route::Load { model }
             | Route::Unload { model }
             | Route::TraceSettings { model }

@@ -1,4 +1,5 @@
-//! Which request a path and a method name. Source: the routes of Triton's HTTP server.
+//! Which request a path and a method name. Sources: the routes of Triton's HTTP server; below `/v1/` those of KServe
+//! and TensorFlow Serving.
 //!
 //! Names of models and regions are percent-decoded once the path is split, so a name may hold a slash. Triton compares
 //! the path as it is, so it finds no name that its own client has to quote.
@@ -9,6 +10,7 @@ mod model;
 mod path;
 mod region;
 mod repository;
+mod v1;
 
 use std::borrow::Cow;
 
@@ -21,6 +23,7 @@ use model::of_model;
 use path::{decode, get, setting};
 use region::of_region;
 use repository::of_repository;
+use v1::of_v1;
 
 impl<'a> Route<'a> {
     /// The request that a method and a path name; a query string is not part of the path.
@@ -47,6 +50,8 @@ impl<'a> Route<'a> {
     fn of_prefix(method: &Method, path: &'a str) -> Route<'a> {
         if let Some(rest) = path.strip_prefix("/v2/repository/") {
             of_repository(method, rest)
+        } else if let Some(rest) = path.strip_prefix("/v1/") {
+            of_v1(method, rest)
         } else if let Some(rest) = path.strip_prefix("/v2/systemsharedmemory/") {
             of_region(method, rest, false)
         } else if let Some(rest) = path.strip_prefix("/v2/cudasharedmemory/") {

@@ -36,7 +36,7 @@ pub(super) fn read(
 /// # Errors
 ///
 /// As for [`read`].
-pub(super) fn read_leaves(
+pub fn read_leaves(
     leaves: Leaves<'_>,
     datatype: Datatype,
     count: usize,

@@ -5,7 +5,7 @@ use crate::{Code, InferError};
 
 /// A broken rule of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub enum Fault {
     Empty,
     NotSingular,
     InvalidValue,
@@ -48,7 +48,7 @@ impl Fault {
 
 /// Where a text stops being JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SyntaxError {
+pub struct SyntaxError {
     pub fault: Fault,
     /// Bytes from the beginning of the text.
     pub offset: usize,

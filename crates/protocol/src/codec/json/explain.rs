@@ -38,7 +38,7 @@ impl<T> Explained for Result<T, InferError> {
 /// # Errors
 ///
 /// RapidJSON's text, and where the document stops being JSON.
-pub(super) fn parse(text: &[u8], release: TritonRelease) -> Result<Value<'_>, InferError> {
+pub fn parse(text: &[u8], release: TritonRelease) -> Result<Value<'_>, InferError> {
     Value::parse_located(text).map_err(|error| {
         let refused: Result<(), _> = Err(InferError::from(error));
         refused.explained(release, || syntax(text, error)).unwrap_err()
@@ -107,7 +107,7 @@ pub(super) fn generated(name: &str, datatype: Datatype, declared: &[i64], value:
 }
 
 /// A key of `generate` that names no input, with a value that no parameter has.
-pub(super) fn not_an_input(key: &str, model: &str) -> String {
+pub fn not_an_input(key: &str, model: &str) -> String {
     format!("model '{model}' has no input '{}'", quoted(key.as_bytes()))
 }
 
@@ -154,11 +154,7 @@ fn data_fault(data: Value<'_>, datatype: Datatype, shape: &[i64]) -> Option<Stri
 }
 
 /// What is wrong with values: the first one of another type, or how many they are where their number is known.
-pub(super) fn values_fault(
-    leaves: Leaves<'_>,
-    datatype: Datatype,
-    expected: Option<(usize, &[i64])>,
-) -> Option<String> {
+pub fn values_fault(leaves: Leaves<'_>, datatype: Datatype, expected: Option<(usize, &[i64])>) -> Option<String> {
     let most = expected.map_or(usize::MAX, |(count, _)| count);
     for (index, leaf) in leaves.clone().take(most).enumerate() {
         if !is_readable(leaf, datatype) {
@@ -236,7 +232,7 @@ fn unlike(expected: &str, value: Value<'_>) -> String {
 }
 
 /// The beginning of a value as it stands.
-pub(super) fn show(value: Value<'_>) -> String {
+pub fn show(value: Value<'_>) -> String {
     quoted(value.as_it_stands())
 }
 

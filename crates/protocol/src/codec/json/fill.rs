@@ -13,7 +13,7 @@ use crate::limits::JSON_MAX_DEPTH;
 /// The bytes of a tensor whose `data` begins at `start`, and the offset behind it; `None` where anything is unusual.
 ///
 /// `count` is the number of elements that the shape asks for.
-pub(super) fn read(
+pub fn read(
     text: &[u8],
     start: usize,
     datatype: Datatype,

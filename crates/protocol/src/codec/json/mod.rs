@@ -34,6 +34,23 @@ use std::cell::Cell;
 
 use bytes::Bytes;
 
+/// The pieces of the decoders, for readers of other bodies.
+pub mod reading {
+    pub use super::check_text_size;
+    pub use super::data::read_leaves as read_values;
+    pub use super::explain::{not_an_input, parse, show, values_fault};
+    pub use super::fill::read as read_list;
+    pub use super::options::DecodeContext;
+    pub use super::parse::{peek, skip_space, skip_value};
+}
+
+/// The pieces of the encoders, for writers of other bodies.
+pub mod writing {
+    pub use super::response::element_bytes;
+    pub use super::rows_text::{real, write_row};
+    pub use super::write::string;
+}
+
 pub use generate::{DeclaredInput, decode_generate};
 pub use generated::{encode_generated, generated_text_bytes};
 use options::DecodeContext;
@@ -90,7 +107,12 @@ pub fn decode_parts<'a>(
     exact::decode(text, Tail::new(tensors), context, regions)
 }
 
-fn check_text_size(length: usize, max_input_bytes: usize) -> Result<(), InferError> {
+/// Refuses a text that is longer than it may be.
+///
+/// # Errors
+///
+/// `TooLarge`.
+pub fn check_text_size(length: usize, max_input_bytes: usize) -> Result<(), InferError> {
     if length <= max_input_bytes {
         return Ok(());
     }

@@ -34,7 +34,7 @@ impl From<usize> for DecodeOptions<'_> {
 
 /// What a decoder knows about the request it reads.
 #[derive(Clone, Copy)]
-pub(super) struct DecodeContext<'a> {
+pub struct DecodeContext<'a> {
     /// Named in error texts.
     pub model: &'a str,
     /// How it is read.

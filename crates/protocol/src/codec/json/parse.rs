@@ -12,13 +12,13 @@ const MAX_DEPTH: usize = JSON_MAX_DEPTH + ENVELOPE_DEPTH;
 
 /// The byte at `at`; zero beyond the end, where RapidJSON sees a zero too.
 #[inline]
-pub(super) fn peek(text: &[u8], at: usize) -> u8 {
+pub fn peek(text: &[u8], at: usize) -> u8 {
     text.get(at).copied().unwrap_or(0)
 }
 
 /// The offset of the first byte from `at` on that is no white space.
 #[inline]
-pub(super) fn skip_space(text: &[u8], mut at: usize) -> usize {
+pub fn skip_space(text: &[u8], mut at: usize) -> usize {
     while let b' ' | b'\n' | b'\r' | b'\t' = peek(text, at) {
         at += 1;
     }
@@ -43,7 +43,7 @@ pub(super) fn document(text: &[u8]) -> Result<&[u8], SyntaxError> {
 }
 
 /// The offset behind the value that begins at `start`, below `outer` open brackets.
-pub(super) fn skip_value(text: &[u8], start: usize, outer: usize) -> Result<usize, SyntaxError> {
+pub fn skip_value(text: &[u8], start: usize, outer: usize) -> Result<usize, SyntaxError> {
     let mut nesting = Nesting { objects: 0, depth: 0, limit: MAX_DEPTH.saturating_sub(outer) };
     let mut at = start;
     loop {

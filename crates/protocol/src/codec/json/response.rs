@@ -60,7 +60,7 @@ pub fn text_bytes(response: &InferResponse, outputs: &[RequestedOutput], binary_
 }
 
 /// Bytes that the elements of an output will take as JSON, roughly.
-pub(super) fn element_bytes(output: &Tensor) -> usize {
+pub fn element_bytes(output: &Tensor) -> usize {
     match output.datatype {
         // As doubles most FP32 take 18 to 20 characters and a comma.
         Datatype::Fp32 => output.data.len() / 4 * 21,

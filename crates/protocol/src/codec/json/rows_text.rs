@@ -54,7 +54,7 @@ fn lists<const SIZE: usize>(
 }
 
 /// A double: the fewest digits that lead back to it, with a point or an exponent.
-fn real(out: &mut Vec<u8>, value: f64) {
+pub fn real(out: &mut Vec<u8>, value: f64) {
     /// From here on an exponent is written; msgspec's has no plus sign.
     const LARGE: f64 = 1e16;
     if !value.is_finite() {

@@ -8,19 +8,19 @@ use super::error::{Fault, SyntaxError};
 ///
 /// The bytes are not checked to be UTF-8: `BYTES` elements may be anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Quoted<'a> {
+pub struct Quoted<'a> {
     pub raw: &'a [u8],
     pub escaped: bool,
 }
 
 impl<'a> Quoted<'a> {
     /// The string's bytes; copied only where there are escapes to undo.
-    pub(super) fn bytes(self) -> Cow<'a, [u8]> {
+    pub fn bytes(self) -> Cow<'a, [u8]> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 
     /// Whether the string is these bytes.
-    pub(super) fn is(self, bytes: &[u8]) -> bool {
+    pub fn is(self, bytes: &[u8]) -> bool {
         if !self.escaped {
             return self.raw == bytes;
         }

@@ -49,7 +49,7 @@ impl<'a> Value<'a> {
     }
 
     /// Its text, escapes and quotation marks included.
-    pub(super) fn as_it_stands(self) -> &'a [u8] {
+    pub fn as_it_stands(self) -> &'a [u8] {
         self.text
     }
 
@@ -223,7 +223,7 @@ pub(super) fn existing<'a>(member: Option<Value<'a>>, name: &str) -> Result<Valu
 }
 
 /// The bytes as text; what is no UTF-8 in them is replaced.
-pub(super) fn lossy(bytes: Vec<u8>) -> String {
+pub fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| replaced(error.as_bytes()))
 }
 
@@ -250,7 +250,7 @@ pub struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// The next member, its name with the escapes that stand in it: undoing them takes memory.
-    pub(super) fn next_as_it_stands(&mut self) -> Option<(Quoted<'a>, Value<'a>)> {
+    pub fn next_as_it_stands(&mut self) -> Option<(Quoted<'a>, Value<'a>)> {
         let (name, start) = parse::name(self.text, next_item(self.text, self.at)?).ok()?;
         let end = parse::skip_value(self.text, start, 0).ok()?;
         self.at = end;
@@ -296,7 +296,7 @@ fn next_item(text: &[u8], at: usize) -> Option<usize> {
 
 /// The values of a list and of the lists within it, in order; nesting is forgotten.
 #[derive(Clone, Debug)]
-pub(super) struct Leaves<'a> {
+pub struct Leaves<'a> {
     text: &'a [u8],
     at: usize,
 }
@@ -305,19 +305,19 @@ impl<'a> Leaves<'a> {
     /// # Errors
     ///
     /// `list` is no list.
-    pub(super) fn of(list: Value<'a>) -> Result<Leaves<'a>, InferError> {
+    pub fn of(list: Value<'a>) -> Result<Leaves<'a>, InferError> {
         // One pass over the brackets, however deep: walking lists within lists would read the inner ones again and
         // again.
         list.elements().map(|elements| Leaves { text: elements.text, at: 0 })
     }
 
     /// The values of a list, or a value that is none.
-    pub(super) fn of_any(value: Value<'a>) -> Leaves<'a> {
+    pub fn of_any(value: Value<'a>) -> Leaves<'a> {
         Leaves { text: value.text, at: 0 }
     }
 
     /// No more values can there be, because each takes a byte and a comma or bracket.
-    pub(super) fn most(&self) -> usize {
+    pub fn most(&self) -> usize {
         self.text.len().div_ceil(2)
     }
 }

@@ -1,7 +1,7 @@
 //! Values as JSON text, byte for byte as RapidJSON writes them.
 
 /// Appends a string in quotation marks. Bytes above 127 stand as they are, be they UTF-8 or not.
-pub(super) fn string(out: &mut Vec<u8>, text: &[u8]) {
+pub fn string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     let mut plain = 0;
     for (at, &byte) in text.iter().enumerate() {

@@ -1,0 +1,167 @@
+//! `:predict` of the V1 protocol: plain values in, plain values out.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use alipes_net::connection::RequestBody;
+use alipes_predict::{PredictForm, PredictRequest, decode_predict, encode_predictions, prediction_bytes};
+use alipes_protocol::codec::json::{DecodeOptions, Memory};
+use alipes_protocol::trace::{Moment, Trace};
+use alipes_protocol::{Code, InferError, InferRequest, InferResponse, Origin, limits};
+use alipes_request::budget::{Charge, GrowingCharge};
+use alipes_service::offload::offload_if;
+use alipes_service::predict::predict_model;
+use alipes_service::{Encoded, ModelVersion, Service};
+use alipes_shared_memory::Held;
+use alipes_stats::clock::now_ns;
+use bytes::Bytes;
+use hyper::http::request::Parts;
+use hyper::{Request, Response};
+
+use super::body::{self, Body, Expected, Received};
+use super::caller::Caller;
+use super::compression::{self, Coding};
+use super::infer::{forwarded, respond, unknown_coding};
+use super::response::{self, ResponseBody};
+
+/// The name of the endpoint in refusals.
+const ENDPOINT: &str = "V1 predict";
+
+/// Answers a request.
+pub async fn predict(
+    service: &Arc<Service>,
+    name: &str,
+    version: &str,
+    request: Box<Request<RequestBody>>,
+    caller: Caller<'_>,
+) -> Response<ResponseBody> {
+    let (head, mut body) = request.into_parts();
+    let trace = service.trace(name, &head.headers);
+    // Before the body is read: the recorded spelling of the headers is dropped later.
+    let parameters = forwarded(service, &head.headers, caller.peer.spelling);
+    let read = pin!(read(service, name, version, &head, &mut body, trace.as_ref())).await;
+    let stays = body::discard(body);
+    let read = read.and_then(|read| Ok((read, parameters?)));
+    let mut response = match read {
+        Ok((Read { model, mut terms, form, stacked }, parameters)) => {
+            caller.name(&mut terms.id);
+            terms.parameters = parameters;
+            terms.trace = trace.clone();
+            match pin!(answer(service, &model, terms, form, stacked)).await {
+                Ok(encoded) => respond(encoded, Coding::of_answer(&head.headers), &service.budget).await,
+                Err(error) => response::error(&error),
+            }
+        }
+        Err(error) => {
+            service.log_refusal(name, version, caller.request_id(), &error);
+            if error.origin == Origin::Endpoint { unknown_coding(&error) } else { response::error(&error) }
+        }
+    };
+    if !stays {
+        response::announce_close(&mut response);
+    }
+    if let Some(trace) = trace {
+        response.body_mut().traced(trace);
+    }
+    response
+}
+
+/// A request that was read.
+struct Read {
+    model: Arc<ModelVersion>,
+    /// Its tensors, as they stand in the body, and their charge.
+    terms: InferRequest,
+    form: PredictForm,
+    stacked: Option<usize>,
+}
+
+async fn read(
+    service: &Service,
+    name: &str,
+    version: &str,
+    head: &Parts,
+    body: &mut RequestBody,
+    trace: Option<&Arc<Trace>>,
+) -> Result<Read, InferError> {
+    let model = service.lookup_predictor(name, version)?;
+    if model.is_decoupled() {
+        return Err(service
+            .lookup_unary(name, version, ENDPOINT)
+            .err()
+            .unwrap_or_else(|| InferError::new(Code::Unsupported, "the model gives any number of responses")));
+    }
+    let max_bytes = service.config.http_max_input_bytes;
+    let (text, charge) = read_text(service, head, max_bytes, body).await?;
+    if let Some(trace) = trace {
+        trace.note(Moment::HttpRecvEnd, now_ns());
+    }
+    let is_long = text.len() > limits::READ_AT_ONCE_BYTES;
+    let decode = {
+        let (declared, budget) = (predict_model(&model), Arc::clone(&service.budget));
+        let release = service.config.triton_release;
+        move || {
+            let growing = GrowingCharge::new(charge, &budget);
+            let memory = |bytes| growing.take(bytes);
+            let memory = is_long.then_some(&memory as &Memory<'_>);
+            let request =
+                decode_predict(&text, &declared, DecodeOptions { max_input_bytes: max_bytes, memory, release })?;
+            Ok((request, growing.read()))
+        }
+    };
+    let decoded = offload_if(is_long, decode).await;
+    let (PredictRequest { form, inputs, stacked }, charge) =
+        decoded.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
+    let mut terms = InferRequest { inputs, ..InferRequest::default() };
+    charge.ride(&service.budget, &mut terms, &Held::default())?;
+    Ok(Read { model, terms, form, stacked })
+}
+
+/// The body, expanded, and its charge.
+///
+/// # Errors
+///
+/// `Unsupported` for an unknown compression, and what `body::read_text` and `compression::expand` refuse.
+async fn read_text(
+    service: &Service,
+    head: &Parts,
+    max_bytes: usize,
+    body: &mut RequestBody,
+) -> Result<(Bytes, Charge), InferError> {
+    let coding = Coding::of_request(&head.headers);
+    let coding = coding
+        .ok_or_else(|| InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Endpoint))?;
+    let budget = &service.budget;
+    let read = body::read_text(body, max_bytes as u64, budget).await?;
+    if coding == Coding::Identity {
+        return Ok(read);
+    }
+    let expected = Expected { header_length: None, max_bytes: max_bytes as u64, memory: None, budget };
+    let into = Received::new(&expected, 0);
+    let (Body::Whole(text) | Body::Parts { json: text, .. }, charge) =
+        compression::expand(read, into, max_bytes).await?;
+    Ok((text, charge))
+}
+
+async fn answer(
+    service: &Arc<Service>,
+    model: &Arc<ModelVersion>,
+    terms: InferRequest,
+    form: PredictForm,
+    stacked: Option<usize>,
+) -> Result<Encoded, InferError> {
+    let (responses, rows) = pin!(service.predict(model, terms, stacked)).await?;
+    encode(form, responses, rows).await
+}
+
+/// The answer as it is sent: written on this thread, or beside it where that takes long.
+async fn encode(
+    form: PredictForm,
+    responses: Vec<InferResponse>,
+    rows: Option<Vec<usize>>,
+) -> Result<Encoded, InferError> {
+    let is_long = prediction_bytes(&responses) > limits::WRITTEN_AT_ONCE_BYTES;
+    let write = move || encode_predictions(form, &responses, rows.as_deref());
+    let written = offload_if(is_long, write).await;
+    let head = written.unwrap_or_else(|| Err(InferError::internal("the response could not be written")))?;
+    Ok(Encoded { head: head.into(), tail: Vec::new(), binary: false })
+}
