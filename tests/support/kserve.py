@@ -40,8 +40,8 @@ class Rendered:
         return found
 
 
-def render(objects: Iterable[Mapping[str, Any]]) -> Rendered:
-    """KServe's answer to objects.
+def render(*clusters: Iterable[Mapping[str, Any]]) -> list[Rendered]:
+    """KServe's answer to the objects of each cluster. To start it takes longer than one answer.
 
     Raises:
         Missing: If the program is not built.
@@ -50,15 +50,19 @@ def render(objects: Iterable[Mapping[str, Any]]) -> Rendered:
     settings = program_folder(PROGRAM) / "settings.yaml"
     done = subprocess.run(
         [program_file(PROGRAM), f"-config={settings}"],
-        input=yaml_of(objects),
+        input="\n===\n".join(yaml_of(objects) for objects in clusters),
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    refusals, steps = [], {}
+    return [_rendered(report) for report in json.loads(done.stdout)]
+
+
+def _rendered(report: Mapping[str, Any]) -> Rendered:
+    refusals: list[str] = []
+    steps: dict[str, int] = {}
     for verdict in report["verdicts"]:
         step = verdict["step"]
         if verdict["accepted"]:

@@ -18,21 +18,24 @@ pytestmark = pytest.mark.extra("deploy")
 JUDGED = [name for name, (_, _, words) in REFUSED.items() if words]
 
 
-def judged(objects: list[dict[str, Any]]) -> Rendered:
-    """KServe's answer, or a skipped test where its code is not built."""
+def objects_of(name: str) -> list[dict[str, Any]]:
+    """The objects of a description, with the runtimes that it counts on; also of one that we would refuse."""
+    values = VALUE_SETS[name] if name in VALUE_SETS else REFUSED[name][0]
+    written = kserve_objects(msgspec.convert(values, KServe, strict=False))
+    if values.get("runtimes") == {"written": False}:
+        written = [*kserve_objects(described(values | {"runtimes": {}}))[:-1], *written]
+    return written
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Rendered]:
+    """KServe's answer to each description, as if it were alone in a cluster."""
+    names = [*VALUE_SETS, *JUDGED]
     try:
-        return render([*SECRETS, *objects])
+        found = render(*([*SECRETS, *objects_of(name)] for name in names))
     except Missing as reason:
         pytest.skip(str(reason))
-
-
-def written(name: str) -> list[dict[str, Any]]:
-    """The objects of a description, with the runtimes that it counts on."""
-    values = VALUE_SETS[name]
-    objects = kserve_objects(described(values))
-    if values.get("runtimes") == {"written": False}:
-        objects = [*kserve_objects(described(values | {"runtimes": {}}))[:-1], *objects]
-    return objects
+    return dict(zip(names, found, strict=True))
 
 
 def container(pod: dict[str, Any], name: str = "kserve-container") -> dict[str, Any]:
@@ -42,24 +45,22 @@ def container(pod: dict[str, Any], name: str = "kserve-container") -> dict[str, 
 
 
 @pytest.mark.parametrize("name", VALUE_SETS)
-def test_kserve_s_own_code_takes_all_that_we_write(name: str) -> None:
-    objects = written(name)
-    answer = judged(objects)
+def test_kserve_s_own_code_takes_all_that_we_write(answers: dict[str, Rendered], name: str) -> None:
+    answer = answers[name]
     assert answer.refusals == []
-    services = sum(one["kind"] == "InferenceService" for one in objects)
+    services = sum(one["kind"] == "InferenceService" for one in objects_of(name))
     assert answer.steps["reconcile"] == services
     assert answer.steps.get("mutate", 0) + answer.steps.get("validate", 0) >= services
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_kserve_s_own_code_refuses_what_we_refuse(name: str) -> None:
-    values, _, words = REFUSED[name]
-    objects = kserve_objects(msgspec.convert(values, KServe, strict=False))
-    assert any(words in refusal for refusal in judged(objects).refusals)
+def test_kserve_s_own_code_refuses_what_we_refuse(answers: dict[str, Rendered], name: str) -> None:
+    _, _, words = REFUSED[name]
+    assert any(words in refusal for refusal in answers[name].refusals)
 
 
-def test_what_kserve_makes_is_a_server_with_the_service_s_name() -> None:
-    answer = judged(written("one model"))
+def test_what_kserve_makes_is_a_server_with_the_service_s_name(answers: dict[str, Rendered]) -> None:
+    answer = answers["one model"]
     server = container(answer.only("Pod"))
     assert server["args"][:2] == ["--model-name=alipes", "--model-store=/mnt/models"]
     assert server["readinessProbe"]["httpGet"]["path"] == "/v2/health/ready"
@@ -74,8 +75,8 @@ def test_what_kserve_makes_is_a_server_with_the_service_s_name() -> None:
     assert ports[9000] == 9000
 
 
-def test_canaries_get_servers_of_their_own() -> None:
-    answer = judged(written("canaries"))
+def test_canaries_get_servers_of_their_own(answers: dict[str, Rendered]) -> None:
+    answer = answers["canaries"]
     pods = {each["metadata"]["name"]: each for each in answer.objects if each["kind"] == "Pod"}
     sources = {name: pod["spec"]["initContainers"][0]["args"][0] for name, pod in pods.items()}
     assert sources == {
@@ -86,8 +87,8 @@ def test_canaries_get_servers_of_their_own() -> None:
     assert container(pods["alipes-dark-predictor-0"])["args"][-1] == "--x=1"
 
 
-def test_knative_has_the_limits_and_the_share_of_the_newest_revision() -> None:
-    answer = judged(written("knative"))
+def test_knative_has_the_limits_and_the_share_of_the_newest_revision(answers: dict[str, Rendered]) -> None:
+    answer = answers["knative"]
     (service,) = [each for each in answer.objects if each["apiVersion"] == "serving.knative.dev/v1"]
     template = service["spec"]["template"]
     assert template["spec"]["containerConcurrency"] == 5
@@ -99,15 +100,15 @@ def test_knative_has_the_limits_and_the_share_of_the_newest_revision() -> None:
     assert annotations["autoscaling.knative.dev/window"] == "30s"
 
 
-def test_a_batcher_and_a_logger_come_as_kserve_s_agent() -> None:
-    agent = container(judged(written("batcher")).only("Pod"), "agent")
+def test_a_batcher_and_a_logger_come_as_kserve_s_agent(answers: dict[str, Rendered]) -> None:
+    agent = container(answers["batcher"].only("Pod"), "agent")
     assert agent["args"][agent["args"].index("--max-batchsize") :][:2] == ["--max-batchsize", "16"]
-    agent = container(judged(written("logger")).only("Pod"), "agent")
+    agent = container(answers["logger"].only("Pod"), "agent")
     assert agent["args"][agent["args"].index("--log-url") :][:2] == ["--log-url", "http://sink"]
 
 
-def test_many_models_are_loaded_by_kserve_s_agent() -> None:
-    answer = judged(written("many models"))
+def test_many_models_are_loaded_by_kserve_s_agent(answers: dict[str, Rendered]) -> None:
+    answer = answers["many models"]
     pods = {each["metadata"]["name"]: each for each in answer.objects if each["kind"] == "Pod"}
     assert set(pods) == {"alipes-0-predictor-0", "alipes-1-predictor-0"}
     for pod in pods.values():

@@ -1,6 +1,7 @@
 // Command kserve-render asks KServe's own code about objects of KServe: would its API server's webhooks admit them, and
-// what would its controller make of them? It reads YAML from standard input, needs no API server, and writes one JSON
-// document: a verdict for each step of each object, and the objects that the controller and the pod webhook made.
+// what would its controller make of them? It reads YAML from standard input, needs no API server, and writes a list in
+// JSON, with a report for each cluster: a verdict for each step of each object, and the objects that the controller and
+// the pod webhook made. A line of three equals signs begins the objects of another cluster.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,7 +30,10 @@ type Verdict struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Report is what is written.
+// boundary stands between the objects of two clusters.
+const boundary = "\n===\n"
+
+// Report is what is written of a cluster.
 type Report struct {
 	Verdicts []Verdict       `json:"verdicts"`
 	Objects  []client.Object `json:"objects"`
@@ -48,9 +53,9 @@ func main() {
 	namespace := flag.String("namespace", "default", "the namespace of objects that name none")
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))
-	report, err := render(context.Background(), *settings, *namespace, os.Stdin)
+	reports, err := renderAll(context.Background(), *settings, *namespace, os.Stdin)
 	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(report)
+		err = json.NewEncoder(os.Stdout).Encode(reports)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kserve-render:", err)
@@ -58,7 +63,7 @@ func main() {
 	}
 }
 
-func render(ctx context.Context, settings, namespace string, input io.Reader) (*Report, error) {
+func renderAll(ctx context.Context, settings, namespace string, input io.Reader) ([]*Report, error) {
 	content, err := os.ReadFile(settings)
 	if err != nil {
 		return nil, err
@@ -67,6 +72,24 @@ func render(ctx context.Context, settings, namespace string, input io.Reader) (*
 	if err := yaml.Unmarshal(content, configuration); err != nil {
 		return nil, err
 	}
+	documents, err := io.ReadAll(input)
+	if err != nil {
+		return nil, err
+	}
+	var reports []*Report
+	for _, objects := range strings.Split(string(documents), boundary) {
+		report, err := render(ctx, configuration.DeepCopy(), namespace, strings.NewReader(objects))
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, report)
+	}
+	return reports, nil
+}
+
+func render(
+	ctx context.Context, configuration *corev1.ConfigMap, namespace string, input io.Reader,
+) (*Report, error) {
 	known, err := newScheme()
 	if err != nil {
 		return nil, err
