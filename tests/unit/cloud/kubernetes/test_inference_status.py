@@ -60,7 +60,7 @@ def test_servers_of_the_described_model_and_number_follow() -> None:
     assert not follows(service(ready=False), deployment())
 
 
-def test_servers_of_the_model_before_do_not_follow_although_kserve_is_ready() -> None:
+def test_servers_of_the_model_before_do_not_follow() -> None:
     assert not follows(service(), deployment(model="gs://bucket/1"))
 
 
@@ -100,7 +100,7 @@ def test_a_promoted_predictor_has_servers_of_its_name() -> None:
     assert not follows(one, deployment(model="gs://bucket/1"), name="iris-next-predictor")
 
 
-def test_a_stopped_service_is_waited_for_until_kserve_says_so() -> None:
+def test_a_stopped_service_is_waited_for() -> None:
     one = service(ready=False)
     one["metadata"]["annotations"]["serving.kserve.io/stop"] = "true"
     assert not follows(one)
