@@ -123,6 +123,8 @@ class _Handler(BaseHTTPRequestHandler):
                 script.manifests[last] = body
                 attached = {"OCI-Subject": document["subject"]["digest"]} if "subject" in document else {}
                 self.reply(201, headers={"Docker-Content-Digest": digest, **attached})
+            case "GET", "blobs":
+                self.reply(200 if last in script.blobs else 404, script.blobs.get(last, b"{}"))
             case "GET", "manifests":
                 self.reply(200 if last in script.manifests else 404, script.manifests.get(last, b"{}"))
             case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,9 @@ _INSTEAD: Final = {
 }
 """Schemes that KServe knows and that are not read here, with what to do."""
 
+_SHARE: Final = re.compile(r"https://[^/]+\.file\.(core\.windows|storage\.azure)\.net/")
+"""A share of files of Azure."""
+
 _KNOWN: Final = "a folder, file://, pvc://, s3://, gs://, az://, http://, https://, hf:// or oci://"
 
 
@@ -53,8 +57,9 @@ def _opened(address: str, name: str) -> ModelStore:
         return ModelStore(Path(path).absolute(), name)
     if scheme == "pvc":
         return ModelStore(_of_claim(address), name, address)
-    if scheme in _INSTEAD or path.endswith(".git"):
-        raise RepositoryError(f"{_INSTEAD.get(scheme, _INSTEAD['git'])}: {scheme}:// is not offered, as in {address}")
+    kind = "git" if path.endswith(".git") else "azfileshare" if _SHARE.match(path) else scheme
+    if kind in _INSTEAD:
+        raise RepositoryError(f"{_INSTEAD[kind]}: {kind} is not offered, as in {address}")
     return ModelStore(Path(f"{scheme}:", address), name, _without_query(address), _source(address, scheme))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -14,7 +15,7 @@ from alipes.config.store_schemes import is_fetched, stores_of
 from alipes.errors import RepositoryError
 from alipes.repository.model_store import ModelStore
 from alipes.repository.repository import Repository
-from alipes.repository.storage.bucket import blob_address
+from alipes.repository.storage.bucket import blob_address, bucket_options
 from alipes.repository.stores import opened_stores
 
 
@@ -177,6 +178,7 @@ def test_addresses_of_this_machine_are_folders(tmp_path: Path) -> None:
         ("webhdfs://host/m", "copy it to this machine with `hdfs dfs -get`"),
         ("git://host/m", "clone it"),
         ("https://host/m.git", "clone it"),
+        ("https://acc.file.core.windows.net/share/m", "mount the share, and serve that folder: azfileshare is not"),
         ("modelscope://owner/m", "download it with `modelscope download"),
         ("ftp://host/m", "ftp:// is unknown: a store is a folder, file://"),
         ("https://host/folder/", "names no file: expected one of a model"),
@@ -191,6 +193,20 @@ def test_repositories_that_are_fetched_as_a_whole_are_stores() -> None:
     paths = ["models", "s3://b/m", "https://h/m.zip", "hf://o/m", "oci://h/m", "pvc://c/m", "git://h/m"]
     assert stores_of(paths, ["store", "https://h/m.zip"]) == ("store", *paths[2:])
     assert [is_fetched(path) for path in paths[:3]] == [False, False, True]
+
+
+def test_keys_are_read_where_kserve_puts_them() -> None:
+    secret = {"type": "s3", "endpoint_url": "http://host:9000", "access_key_id": "k", "secret_access_key": "s"}
+    environ = {"STORAGE_CONFIG": json.dumps(secret), "STORAGE_OVERRIDE_CONFIG": '{"region": "r", "verify_ssl": "0"}'}
+    keys = {"endpoint_url": "http://host:9000", "key": "k", "secret": "s"}
+    assert bucket_options("s3://b", "", environ) == keys | {"client_kwargs": {"region_name": "r", "verify": False}}
+    plain = {"awsAnonymousCredential": "true", "S3_ENDPOINT": "host:9000", "S3_USE_HTTPS": "0"}
+    assert bucket_options("s3://b", "", plain) == {"anon": True, "endpoint_url": "http://host:9000"}
+    assert bucket_options("az://c", "acc", {}) == {"account_name": "acc", "anon": True}
+    azure = {"AZ_CLIENT_ID": "i", "AZURE_STORAGE_ACCESS_KEY": "k"}
+    assert bucket_options("az://c", "acc", azure) == {"account_name": "acc", "account_key": "k", "client_id": "i"}
+    with pytest.raises(RepositoryError, match="STORAGE_CONFIG is no JSON object"):
+        bucket_options("s3://b", "", {"STORAGE_CONFIG": "{secret"})
 
 
 def test_a_container_of_azure_is_known_by_its_web_address() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from alipes.config.file_kinds import kind_of_name
+from alipes.errors import RepositoryError
 from alipes.process_folder import ProcessFolder
 from alipes.repository.bare_models import visible
 from alipes.repository.mirror import Mirror
 from alipes.repository.storage.archive import unpack
 
-__all__ = ["BUCKETS", "BucketSource", "blob_address"]
+__all__ = ["BUCKETS", "BucketSource", "blob_address", "bucket_options"]
 
 BUCKETS: Final = ("s3", "gs", "gcs", "az", "abfs", "abfss")
 """Schemes of buckets."""
@@ -62,7 +64,7 @@ class BucketSource:
         # What the one archive looked like that was unpacked last, and where to.
         self._held: tuple[tuple[int, int, int], Path] | None = None
         self._mirror = Mirror(
-            above if single else address, whole=True, only=single, **_options(address, account, environ)
+            above if single else address, whole=True, only=single, **bucket_options(address, account, environ)
         )
 
     def fetch(self, cancelled: threading.Event) -> Path:
@@ -105,11 +107,38 @@ class BucketSource:
         return folder
 
 
-def _options(address: str, account: str, environ: Mapping[str, str]) -> dict[str, Any]:
+_SECRET: Final = ("STORAGE_CONFIG", "STORAGE_OVERRIDE_CONFIG")
+"""JSON objects that KServe makes of `storage.key` and `storage.parameters`; the second wins."""
+
+
+def _of_secret(environ: Mapping[str, str]) -> dict[str, Any]:
+    """What the client of S3 takes from KServe's secret, if there is one for it."""
+    secret: dict[str, Any] = {}
+    for name in _SECRET:
+        try:
+            secret |= dict(json.loads(environ.get(name) or "{}"))
+        except (ValueError, TypeError) as error:
+            raise RepositoryError(f"variable {name} is no JSON object") from error
+    if secret.get("type") != "s3":
+        return {}
+    names = {"endpoint_url": "endpoint_url", "access_key_id": "key", "secret_access_key": "secret"}
+    options: dict[str, Any] = {ours: str(secret[theirs]) for theirs, ours in names.items() if secret.get(theirs)}
+    client = {"region_name": secret.get("region"), "verify": secret.get("ca_bundle")}
+    if str(secret.get("verify_ssl", "1")).lower() in ("0", "false"):
+        client["verify"] = False
+    if client := {name: value for name, value in client.items() if value is not None}:
+        options["client_kwargs"] = client
+    if str(secret.get("anonymous", "")).lower() in _YES:
+        options["anon"] = True
+    return options
+
+
+def bucket_options(address: str, account: str, environ: Mapping[str, str]) -> dict[str, Any]:
     """What the clients of buckets do not read from the environment themselves. Source: KServe's secrets."""
     scheme = address.partition("://")[0]
     options: dict[str, Any] = {}
     if scheme == "s3":
+        options = _of_secret(environ)
         if environ.get("awsAnonymousCredential", "").lower() in _YES:
             options["anon"] = True
         if environ.get("S3_ENDPOINT") and not environ.get("AWS_ENDPOINT_URL"):
@@ -125,7 +154,6 @@ def _options(address: str, account: str, environ: Mapping[str, str]) -> dict[str
         found = {key: next((environ[name] for name in own if environ.get(name)), None) for key, own in names.items()}
         options = {key: value for key, value in found.items() if value is not None}
         if account:
-            options["account_name"] = account
-            if not options and "AZURE_STORAGE_CONNECTION_STRING" not in environ:
-                options["anon"] = True
+            nobody = not options and "AZURE_STORAGE_CONNECTION_STRING" not in environ
+            options |= {"account_name": account, **({"anon": True} if nobody else {})}
     return options

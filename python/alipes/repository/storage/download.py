@@ -221,7 +221,9 @@ def _answer(response: HTTPResponse) -> Answer:
     tag = tag if tag and not tag.startswith("W/") else headers.get("Last-Modified", "")
     whole = re.fullmatch(r"bytes \d+-\d+/(\d+)", headers.get("Content-Range", ""))
     length = whole[1] if whole else headers.get("Content-Length", "")
-    if headers.get("Content-Encoding", "identity") != "identity":
+    # Some buckets call what is compressed for good so.
+    compressed = urlsplit(response.url).path.endswith((".gz", ".tgz")) and headers.get("Content-Encoding") == "gzip"
+    if headers.get("Content-Encoding", "identity") != "identity" and not compressed:
         raise RepositoryError(f"the server sends it as '{headers['Content-Encoding']}', which was not asked for")
     return Answer(tag, int(length) if length.isdecimal() else None, dict(_digests(headers)))
 

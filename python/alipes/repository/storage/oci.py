@@ -18,7 +18,7 @@ from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.error import HTTPError
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from alipes.errors import RepositoryError
@@ -44,6 +44,7 @@ _MANIFESTS: Final = (
     "application/vnd.docker.distribution.manifest.v2+json",
 )
 _LAYER: Final = re.compile(r"application/vnd\.(oci\.image|docker\.image\.rootfs)\..*tar.*")
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _TITLE: Final = "org.opencontainers.image.title"
 """The annotation with the name of an artifact's file."""
 
@@ -78,7 +79,8 @@ class OciSource:
 
         Args:
             address: `oci://HOST[:PORT]/NAME[:TAG][@sha256:DIGEST]`.
-            environ: The environment: `DOCKER_CONFIG` is the folder of a `config.json` with who is logged in.
+            environ: The environment: `DOCKER_CONFIG` is the folder of a `config.json` with who is logged in,
+                `KSERVE_OCI_DOCKER_CONFIG` such a file.
 
         Raises:
             RepositoryError: If it is none.
@@ -132,7 +134,7 @@ class OciSource:
         file = folder / blob.digest.replace(":", "-")
         headers = {"Authorization": self._authorization} if self._authorization else {}
         algorithm, _, value = blob.digest.partition(":")
-        remote = RemoteFile(f"{self._base}/blobs/{quote(blob.digest)}", headers, value)
+        remote = RemoteFile(f"{self._base}/blobs/{blob.digest}", headers, value)
         download(remote, file, cancelled, Answer("", blob.size, {}))
         assert algorithm == "sha256"
         if blob.title and "tar" not in blob.media_type:
@@ -148,14 +150,17 @@ class OciSource:
             file.unlink()
 
     def _manifest(self, reference: str) -> tuple[str, dict[str, Any]]:
-        body, kind = self._document(f"/manifests/{quote(reference)}", (*_MANIFESTS, *_INDEXES))
+        body, kind = self._document(f"/manifests/{reference}", (*_MANIFESTS, *_INDEXES))
         digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
         if reference.startswith("sha256:") and reference != digest:
             raise RepositoryError(f"the manifest's digest is {digest}")
         try:
             document: dict[str, Any] = json.loads(body)
             if "manifests" in document or kind in _INDEXES:
-                return self._manifest(_of_linux(document["manifests"]))
+                image = _of_linux(document["manifests"])
+                if not _DIGEST.fullmatch(image):
+                    raise RepositoryError(f"its index names an image '{image[:80]}' without a digest")
+                return self._manifest(image)
             return digest, document
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise RepositoryError(f"the registry sends no manifest: {error}") from error
@@ -237,24 +242,24 @@ def layers_of(manifest: dict[str, Any]) -> list[Blob]:
         raise RepositoryError(f"it has more than {MAX_LAYERS} layers")
     for blob in found:
         path = PurePosixPath(blob.title)
-        if not re.fullmatch(r"sha256:[0-9a-f]{64}", blob.digest) or blob.size < 0:
+        if not _DIGEST.fullmatch(blob.digest) or blob.size < 0:
             raise RepositoryError(f"a layer has the digest '{blob.digest[:80]}', which cannot be checked")
         if path.is_absolute() or ".." in path.parts or "\0" in blob.title:
             raise RepositoryError(f"a file called '{blob.title[:80]}' leads out of its folder")
-        if not blob.title and not _LAYER.fullmatch(blob.media_type):
-            raise RepositoryError(
-                f"a layer of the type '{blob.media_type[:80]}' is neither a tar nor a file with a name"
-            )
-    return found
+        if blob.media_type.endswith("+zstd"):
+            raise RepositoryError("a layer is compressed by zstd, which is not read: build the image with gzip")
+    # What is neither a tar nor has a name, such as an attestation, is nothing of a model.
+    return [blob for blob in found if blob.title or _LAYER.fullmatch(blob.media_type)]
 
 
 def _login(host: str, environ: Mapping[str, str]) -> str:
     """Who is logged in at a registry, as the header `Authorization` has it; empty where nobody is."""
     home = environ.get("HOME")
     folder = environ.get("DOCKER_CONFIG") or (f"{home}/.docker" if home else "")
-    if not folder:
+    named = environ.get("KSERVE_OCI_DOCKER_CONFIG")
+    if not folder and not named:
         return ""
-    path = Path(folder) / "config.json"
+    path = Path(named) if named else Path(folder) / "config.json"
     try:
         logins = json.loads(path.read_bytes()).get("auths", {})
         noted: dict[str, Any] = next(
