@@ -132,6 +132,16 @@ class Server:
         "level", "text"}`` what concerns no model, and ``{"kind": "lost", "lines"}`` tells of lines that were
         lost.
         """
+    def next_payload(self, timeout_s: float) -> tuple[str, bytes] | None:
+        """The next request or response that is logged; ``None`` when the time is up, and once no more will come.
+
+        The first is what it is about, as JSON: ``{"side", "exchange", "model", "version", "request_id", "unix_ns",
+        "status", "content_type", "headers"}``. The second is its body.
+        """
+    def note_payloads(self, sent: int, failed: int) -> None:
+        """Counts payloads that were sent, and those that could not be; the metrics show both."""
+    def close_payloads(self) -> None:
+        """Logs no further payload; what waits can still be taken."""
     def metrics_text(self) -> bytes:
         """What the metrics endpoint answers now."""
     def drain(self, deadline_s: float) -> bool:

@@ -59,7 +59,8 @@ pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol
         if let Some(record) = grpc.service.record(Spoken::Grpc, request.method().as_str(), request.uri().path(), peer) {
             call.record_in(record);
         }
-        let caller = Caller { request_id: RequestId::of(request.headers()), record: call.record().cloned() };
+        let (request_id, record) = (RequestId::of(request.headers()), call.record().cloned());
+        let caller = Caller { request_id, record, logged: None };
         let request_id = caller.request_id.clone();
         let request = request.map(|body| RequestBody::new(body, grpc.policy.timeouts.stall));
         let (method, headers) = (request.uri().path(), request.headers());

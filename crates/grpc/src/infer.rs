@@ -34,6 +34,8 @@ pub(super) struct Caller {
     pub(super) request_id: Option<RequestId>,
     /// Its record, where the log is verbose.
     pub(super) record: Option<Arc<AccessRecord>>,
+    /// What the payload log is to have of its metadata, where the call is logged.
+    pub(super) logged: Option<Arc<[(String, String)]>>,
 }
 
 impl Caller {
@@ -86,6 +88,7 @@ pub(super) async fn model_infer(
     RequestId::name(caller.request_id.as_ref(), &mut request.id);
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);
+    request.logged.clone_from(&caller.logged);
     let response = pin!(service.infer(&model, request, held)).await?;
     let answer = match head.press {
         None => ResponseBody::inference(&response)?,

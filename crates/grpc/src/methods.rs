@@ -214,6 +214,7 @@ fn start(
         Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
             Ok(forwarded) => {
                 let entry = Entry::new(service, request.headers());
+                let caller = Caller { logged: service.payloads.draw(request.headers()), ..caller };
                 Start::Infer(Arc::clone(service), head, forwarded, entry, caller, request.into_body())
             }
             Err(error) => over(status::refusal(&error)),

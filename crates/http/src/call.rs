@@ -106,6 +106,7 @@ async fn read(
         inputs: vec![call::input(element)],
         parameters: parameters(model, head, coding),
         call: true,
+        logged: service.payloads.draw(&head.headers),
         ..InferRequest::default()
     };
     charge.ride(&service.budget, &mut request, &Held::default())?;

@@ -110,8 +110,11 @@ async fn answer(
     if let Some(trace) = trace {
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
-    let is_all =
-        trace.is_none() && caller.request_id().is_empty() && matches!(&forwarded, Ok(headers) if headers.is_empty());
+    let logged = service.payloads.draw(headers);
+    let is_all = trace.is_none()
+        && logged.is_none()
+        && caller.request_id().is_empty()
+        && matches!(&forwarded, Ok(headers) if headers.is_empty());
     let known = Repeated::of(service, &model, &body, header_length, is_all).await;
     let (repeated, known) = known.map_or((None, None), |(repeated, answer)| (Some(repeated), answer));
     if let Some(answer) = known {
@@ -123,6 +126,7 @@ async fn answer(
     caller.name(&mut request.id);
     request.parameters.extend(forwarded?);
     request.trace = trace.cloned();
+    request.logged = logged;
     let repeated = repeated.and_then(|repeated| repeated.worth_keeping(&request, !held.is_empty(), &service.budget));
     // The request chooses the form of its response; the rest of it moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);

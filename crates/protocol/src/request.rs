@@ -89,6 +89,8 @@ pub struct InferRequest {
     pub call: bool,
     /// The request's record, for the few requests that are traced.
     pub trace: Option<Arc<Trace>>,
+    /// The request goes into the payload log, with these headers.
+    pub logged: Option<Arc<[(String, String)]>>,
 }
 
 /// The first name that was there before.

@@ -141,6 +141,26 @@ impl Server {
         })
     }
 
+    fn next_payload<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Option<(String, Bound<'py, PyBytes>)>> {
+        let deadline = deadline(timeout_s)?;
+        let payload = detached(py, || Ok(self.inner.service.payloads.next(deadline)))?;
+        Ok(payload.map(|(head, body)| (head, PyBytes::new(py, &body))))
+    }
+
+    fn note_payloads(&self, py: Python<'_>, sent: u64, failed: u64) -> PyResult<()> {
+        detached(py, || {
+            self.inner.service.payloads.note(sent, failed);
+            Ok(())
+        })
+    }
+
+    fn close_payloads(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            self.inner.service.payloads.close();
+            Ok(())
+        })
+    }
+
     fn metrics_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let text = detached(py, || Ok(self.inner.service.metrics_text()))?;
         Ok(PyBytes::new(py, text.as_bytes()))

@@ -33,6 +33,20 @@ impl Service {
     pub async fn infer(
         &self,
         model: &Arc<ModelVersion>,
+        mut request: InferRequest,
+        held: Held,
+    ) -> Result<InferResponse, InferError> {
+        let Some(exchange) = self.payloads.begin(model, &mut request) else {
+            return self.infer_unlogged(model, request, held).await;
+        };
+        let outcome = Box::pin(self.infer_unlogged(model, request, held)).await;
+        self.payloads.end(&exchange, outcome.as_ref());
+        outcome
+    }
+
+    async fn infer_unlogged(
+        &self,
+        model: &Arc<ModelVersion>,
         request: InferRequest,
         held: Held,
     ) -> Result<InferResponse, InferError> {

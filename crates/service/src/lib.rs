@@ -12,6 +12,7 @@ mod infer;
 mod log;
 mod metadata;
 pub mod offload;
+pub mod payloads;
 pub mod predict;
 mod repository;
 pub mod request_id;
@@ -48,6 +49,7 @@ use alipes_stats::access::{AccessRecord, Spoken};
 use alipes_stats::cpu::CpuMeter;
 use alipes_stats::events::Event;
 use alipes_trace_export::Traces;
+use payloads::Payloads;
 
 /// The version of alipes. `/v2` says Triton's, which clients of Triton compare.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -62,6 +64,8 @@ pub struct Service {
     pub regions: Arc<Regions>,
     /// Which requests are traced.
     pub traces: Traces,
+    /// The log of requests and responses.
+    pub payloads: Payloads,
     /// Where metrics are offered, once the server listens: `host:port`, or `unix:` and a path.
     pub metrics_address: OnceLock<String>,
     cpu: CpuMeter,
@@ -85,6 +89,7 @@ impl Service {
             inflight: Arc::default(),
             regions: Arc::new(Regions::new(context.config.shared_memory_max_regions)),
             traces: Traces::new(&context.config.trace, &context.events),
+            payloads: Payloads::new(context.config.payload_log.as_ref()),
             metrics_address: OnceLock::new(),
             cpu: CpuMeter::default(),
             gpus: GpuMeter::start(&watched.uuids, Duration::from_millis(watched.interval_ms)),

@@ -101,6 +101,9 @@ impl Service {
         if let Some(cache) = &self.cache {
             metrics::cache(&mut text, &rows, cache.usage(), self.config.counter_latencies);
         }
+        if let Some(row) = self.payloads.row() {
+            metrics::payloads(&mut text, &row);
+        }
         metrics::build(&mut text, VERSION);
         self.metrics.expose(&mut text);
         text

@@ -16,6 +16,7 @@ pub mod log;
 mod model;
 mod native;
 mod paths;
+mod payload_log;
 mod placement;
 mod read;
 mod resources;
@@ -38,6 +39,7 @@ pub use native::{
     ResizeSpec, TokenOutput, TokenizerSpec, TopKOutput, TopKSpec,
 };
 pub use paths::{EnsembleSteps, ExecutionThreads, PathSpec, WorkerMemory};
+pub use payload_log::PayloadLogSpec;
 pub use placement::{InstanceKind, Placement};
 pub use read::SCHEMA;
 pub use resources::{LimitSpec, ResourceSpec};

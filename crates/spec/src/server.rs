@@ -7,6 +7,7 @@ use crate::endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec}
 use crate::forwarding::{self, Forwarding};
 use crate::log::LogSettings;
 use crate::paths::PathSpec;
+use crate::payload_log::PayloadLogSpec;
 use crate::read::{known_schema, triton_release};
 use crate::resources::ResourceSpec;
 use crate::trace::TraceConfig;
@@ -147,6 +148,9 @@ pub struct ServerConfig {
     /// Trace settings at the start.
     #[serde(default)]
     pub trace: TraceConfig,
+    /// What is logged of requests and responses; nothing where there is none.
+    #[serde(default)]
+    pub payload_log: Option<PayloadLogSpec>,
     /// Whether metrics contain the `nv_inference_*_duration_us` counters.
     pub counter_latencies: bool,
     /// Whether metrics contain Triton's histogram of the time to the first response.

@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from alipes.config.restrictions import GRPC_PREFIX
 from alipes.errors import ServeError
 
 __all__ = ["Guard"]
 
 _GROUP: Final = "model-repository"
 _HEADER: Final = "alipes-attached"
-_GRPC_PREFIX: Final = "triton-grpc-protocol-"
 _SECRET_BYTES: Final = 32
 
 _FLAGS: Final = ("http-restricted-api", "grpc-restricted-protocol")
@@ -41,7 +41,7 @@ class Guard:
     @property
     def headers(self) -> dict[str, str]:
         """What the script's own clients send, over HTTP or gRPC."""
-        return {f"{prefix}{name}": value for name, value in self._headers.items() for prefix in ("", _GRPC_PREFIX)}
+        return {f"{prefix}{name}": value for name, value in self._headers.items() for prefix in ("", GRPC_PREFIX)}
 
     def settle(self, words: Sequence[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
         """Adds the guard to what a command line and the environment restrict.

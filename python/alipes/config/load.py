@@ -27,6 +27,7 @@ from alipes.config.options import (
     ModelOptions,
     Origin,
     PathOptions,
+    PayloadOptions,
     RepositoryOptions,
     Resource,
     ServerOptions,
@@ -35,8 +36,9 @@ from alipes.config.options import (
     WorkerOptions,
 )
 from alipes.config.origins import read_hosts, read_origins
+from alipes.config.payloads import read_payloads
 from alipes.config.platform_variables import STORE, platform_texts
-from alipes.config.restrictions import read_restrictions
+from alipes.config.restrictions import GRPC_PREFIX, read_restrictions
 from alipes.config.settings import read_settings
 from alipes.config.store_schemes import stores_of
 from alipes.config.tracing import read_trace
@@ -58,6 +60,7 @@ _GROUPS: Final = {
     "paths": PathOptions,
     "log": LogOptions,
     "trace": TraceOptions,
+    "payloads": PayloadOptions,
 }
 _ENDPOINTS: Final = ("http", "grpc", "metrics")
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
@@ -166,6 +169,9 @@ def _options(
         ("grpc_restricted", "grpc-restricted-protocol", "protocol"),
     ):
         fields[option] = read_restrictions(flag, word, _words(values[flag]))
+    keys = [one.header for one in fields["http_restricted"]]
+    keys += [f"{GRPC_PREFIX}{one.header}" for one in fields["grpc_restricted"]]
+    fields |= read_payloads(fields, keys, environ)
     fields["http_cors_origins"] = read_origins("cors-origins", _words(values["cors-origins"]))
     fields["http_allowed_hosts"] = read_hosts("allowed-hosts", _words(values["allowed-hosts"]))
     fields["connections.trusted_proxies"] = read_networks("trusted-proxies", _words(values["trusted-proxies"]))

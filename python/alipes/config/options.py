@@ -335,6 +335,31 @@ class TraceOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadOptions:
+    """Which requests and responses are logged, and where they are sent.
+
+    Attributes:
+        url: Where they are sent as CloudEvents; empty logs none.
+        mode: Whether requests are logged, responses, or both.
+        sample: The share of requests that are logged, from 0 to 1.
+        headers: Headers that are logged with a request, in lower case.
+        redacted: Names of headers, parameters and tensors whose value is not logged.
+        max_bytes: Bytes that may wait.
+        timeout_s: Seconds in which the sink must take one.
+        source: What events say of the server: attributes of CloudEvents.
+    """
+
+    url: str
+    mode: Literal["all", "request", "response"]
+    sample: float
+    headers: tuple[str, ...]
+    redacted: tuple[str, ...]
+    max_bytes: int
+    timeout_s: float
+    source: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     """The complete configuration of `alipes serve`, defaults included.
 
@@ -375,6 +400,7 @@ class ServerOptions:
         paths: Which ways of execution are taken.
         log: What is written to the log, and how.
         trace: Which requests are traced.
+        payloads: Which requests and responses are logged.
         origins: Where the value of each flag comes from, by the flag's name.
         notices: One line for each flag that was given and does nothing here.
         config_file: The configuration file that was read; empty for none.
@@ -416,6 +442,7 @@ class ServerOptions:
     paths: PathOptions
     log: LogOptions
     trace: TraceOptions
+    payloads: PayloadOptions
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     config_file: str = ""

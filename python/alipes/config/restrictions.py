@@ -10,7 +10,10 @@ from alipes.config.nearest import nearest
 from alipes.config.options import Restriction
 from alipes.errors import ConfigError
 
-__all__ = ["GROUPS", "read_restrictions"]
+__all__ = ["GROUPS", "GRPC_PREFIX", "read_restrictions"]
+
+GRPC_PREFIX: Final = "triton-grpc-protocol-"
+"""What the header's name begins with in the metadata of gRPC calls. Source: Triton."""
 
 GROUPS: Final = (
     "health",

@@ -6,7 +6,15 @@ import json
 from dataclasses import asdict
 
 from alipes import _core
-from alipes.config.options import Endpoint, LogOptions, ModelOptions, ServerOptions, TlsOptions, TraceOptions
+from alipes.config.options import (
+    Endpoint,
+    LogOptions,
+    ModelOptions,
+    PayloadOptions,
+    ServerOptions,
+    TlsOptions,
+    TraceOptions,
+)
 from alipes.server.memory_shares import MemoryShares
 
 # Version of the documents; the data plane refuses any other.
@@ -47,6 +55,7 @@ def server_config(options: ServerOptions) -> str:
             "response_cache_bytes": options.response_cache_bytes,
             "log": _log(options.log),
             "trace": _trace(options.trace),
+            "payload_log": _payload_log(options.payloads),
             "counter_latencies": options.counter_latencies,
             "histogram_latencies": options.histogram_latencies,
             "summary_quantiles": options.summary_quantiles,
@@ -103,6 +112,20 @@ def _trace(trace: TraceOptions) -> dict[str, object]:
         "log_frequency": trace.log_frequency,
     }
     return {"values": values, "destination": destination}
+
+
+def _payload_log(payloads: PayloadOptions) -> dict[str, object] | None:
+    """What the data plane copies; None where nobody takes it."""
+    if not payloads.url:
+        return None
+    return {
+        "requests": payloads.mode != "response",
+        "responses": payloads.mode != "request",
+        "sample": payloads.sample,
+        "headers": payloads.headers,
+        "redacted": payloads.redacted,
+        "max_bytes": payloads.max_bytes,
+    }
 
 
 def _endpoint(endpoint: Endpoint) -> dict[str, object]:

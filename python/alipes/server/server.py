@@ -34,6 +34,7 @@ from alipes.server.loader import LoaderPool
 from alipes.server.loads import LoadLimits
 from alipes.server.log import log, log_table
 from alipes.server.memory_shares import MemoryWatch
+from alipes.server.payloads.sender import payload_sender
 from alipes.server.planner import Planner
 from alipes.server.published import EndpointModel
 from alipes.server.pump import LogPump
@@ -123,6 +124,7 @@ class InProcessServer:
         self._refresher = Refresher(self._lifecycle)
         self._memory = MemoryWatch(options, self._core.limit_memory)
         self._pump = LogPump(self._core)
+        self._payloads = payload_sender(self._core, options.payloads)
         self._settled = threading.Event()
         self._phase = (
             threading.Lock()
@@ -158,6 +160,8 @@ class InProcessServer:
             self._control.start()
             self._refresher.start()
             self._memory.start()
+            if self._payloads is not None:
+                self._payloads.start()
             if self._watcher is not None:
                 self._watcher.start()
             self._started = True
@@ -214,6 +218,8 @@ class InProcessServer:
             self._index.close()
             done &= self._core.drain(_remaining(deadline))
         self._core.stop()
+        if self._payloads is not None:
+            done &= self._payloads.stop(_remaining(deadline))
         done &= self._control.stop(_remaining(deadline))
         done &= self._pool.stop(_remaining(deadline))
         done &= self._pump.stop(_remaining(deadline))

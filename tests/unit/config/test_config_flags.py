@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from alipes.config.flags import FLAGS, Flag, environment_name, find
 from alipes.config.load import parse_flags
+from alipes.config.payloads import SECRET_HEADERS
 from alipes.config.settings import SETTINGS
 from alipes.errors import ConfigError
 
@@ -57,6 +58,7 @@ OURS = {
     "ssl-reload-secs",
     "stall-timeout-secs",
     "streaming-max-sequences",
+    *(f"payload-log-{what}" for what in ("header", "max-bytes", "mode", "redact", "sample", "timeout", "url")),
     "triton-release",
     "trusted-proxies",
     "turn-clock",
@@ -66,6 +68,14 @@ OURS = {
         for prefix in ("http", "metrics")
         for what in ("root-cert", "server-cert", "server-key", "use-ssl", "use-ssl-mutual")
     ),
+}
+
+# Values of flags whose texts have a form of their own, as text and as it should be read.
+SAMPLES: dict[str, tuple[str, Any]] = {
+    "trace-level": ("tensors", ("TENSORS",)),
+    "payload-log-url": ("http://sink:8080/", "http://sink:8080/"),
+    "payload-log-sample": ("0.25", 0.25),
+    "payload-log-redact": ("some", tuple(sorted((*SECRET_HEADERS, "some")))),
 }
 
 # Flags that make no sense alone: what else has to be given.
@@ -89,8 +99,8 @@ def sample(flag: Flag) -> tuple[str, Any]:
         return str(number), number
     if flag.kind == "seconds":
         return "0.25", 0.25
-    if flag.name == "trace-level":
-        return "tensors", ("TENSORS",)
+    if flag.name in SAMPLES:
+        return SAMPLES[flag.name]
     if flag.kind == "choice":
         word = next(choice for choice in flag.choices if choice != flag.default)
         return word, word

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::labels::Labels;
-use super::text::{escape, family, sample};
+use super::text::{escape, family, gauge, sample};
 use crate::turn::TurnReading;
 
 /// Metrics of one worker process.
@@ -93,6 +93,30 @@ pub fn turns(text: &mut String, readings: &[TurnReading]) {
     series("alipes_network_longest_turn_seconds", longest, "gauge", |reading| reading.longest.as_secs_f64());
     let long = "Turns of a network thread that were longer than is logged";
     series("alipes_network_long_turns_total", long, "counter", |reading| reading.long_turns as f64);
+}
+
+/// Metrics of the payload log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadRow {
+    /// Payloads that were sent.
+    pub sent: u64,
+    /// Payloads that could not be sent.
+    pub failed: u64,
+    /// Payloads for which there was no room.
+    pub dropped: u64,
+    /// Bytes that wait.
+    pub waiting_bytes: u64,
+}
+
+/// Appends the families of the payload log, which Triton does not have.
+pub fn payloads(text: &mut String, row: &PayloadRow) {
+    let name = "alipes_logged_payloads_total";
+    family(text, name, "Requests and responses drawn for the payload log, by what became of them", "counter");
+    for (outcome, count) in [("sent", row.sent), ("failed", row.failed), ("dropped", row.dropped)] {
+        sample(text, name, &format!("outcome=\"{outcome}\""), count as f64);
+    }
+    let name = "alipes_logged_payloads_waiting_bytes";
+    gauge(text, name, "Bytes of the payload log that wait to be sent", row.waiting_bytes as f64);
 }
 
 /// Appends which alipes this is, in the way of `nv_build_info` and others: a gauge of 1 whose label says it.

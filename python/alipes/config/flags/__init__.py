@@ -17,6 +17,7 @@ from alipes.config.flags.http import HTTP
 from alipes.config.flags.models import MODELS
 from alipes.config.flags.observation import LOG, METRICS, TRACING
 from alipes.config.flags.own import OWN
+from alipes.config.flags.payloads import PAYLOADS
 from alipes.config.flags.platforms import PLATFORMS
 from alipes.config.flags.resources import BACKENDS, DEVICES, PATHS, RESPONSE_CACHE
 
@@ -85,6 +86,7 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
     "Ways of execution": PATHS,
     "Response cache": RESPONSE_CACHE,
     "Tracing": TRACING,
+    "Payload log": PAYLOADS,
     "Cloud platforms": PLATFORMS,
 }
 

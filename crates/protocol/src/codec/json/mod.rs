@@ -18,6 +18,7 @@ mod number;
 mod options;
 mod parameters;
 mod parse;
+pub mod payload;
 mod response;
 pub mod rows;
 mod rows_text;

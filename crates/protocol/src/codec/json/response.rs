@@ -34,7 +34,9 @@ pub fn encode_response(
     let form = |output: &Tensor| form(output, outputs, binary_by_default);
     let mut encoder = Encoder::default();
     encoder.head.reserve(estimate(response, &form));
-    encoder.preamble(response);
+    encoder.preamble(&response.id, &response.model_name, response.model_version);
+    encoder.parameters(&response.parameters);
+    encoder.text(b",\"outputs\":[");
     for (index, output) in response.outputs.iter().enumerate() {
         encoder.separate(index);
         encoder.output(output, form(output)).map_err(|error| error.at(Origin::Model))?;
@@ -105,28 +107,41 @@ impl Encoder {
         }
     }
 
-    /// Everything in front of the outputs.
-    fn preamble(&mut self, response: &InferResponse) {
+    /// What a document begins with.
+    pub(super) fn preamble(&mut self, id: &str, model: &str, version: i64) {
         self.text(b"{");
-        if !response.id.is_empty() {
+        if !id.is_empty() {
             self.text(b"\"id\":");
-            write::string(&mut self.head, response.id.as_bytes());
+            write::string(&mut self.head, id.as_bytes());
             self.text(b",");
         }
         self.text(b"\"model_name\":");
-        write::string(&mut self.head, response.model_name.as_bytes());
+        write::string(&mut self.head, model.as_bytes());
         self.text(b",\"model_version\":\"");
-        write::integer(&mut self.head, response.model_version);
+        write::integer(&mut self.head, version);
         self.text(b"\"");
-        if !response.parameters.is_empty() {
+    }
+
+    fn parameters(&mut self, parameters: &[(String, Parameter)]) {
+        if !parameters.is_empty() {
             self.text(b",\"parameters\":{");
-            for (index, (key, value)) in response.parameters.iter().enumerate() {
+            for (index, (key, value)) in parameters.iter().enumerate() {
                 self.separate(index);
                 self.parameter(key, value);
             }
             self.text(b"}");
         }
-        self.text(b",\"outputs\":[");
+    }
+
+    /// A tensor of the payload log, whose data may be wrong or too much for JSON.
+    pub(super) fn logged(&mut self, tensor: &Tensor, with_data: bool) {
+        let begin = self.head.len();
+        if with_data && self.output(tensor, Form::Json).is_ok() {
+            return;
+        }
+        self.head.truncate(begin);
+        // A description cannot fail.
+        let _ = self.output(tensor, Form::Description);
     }
 
     pub(super) fn parameter(&mut self, key: &str, value: &Parameter) {

@@ -1,0 +1,220 @@
+//! The payload log: copies of requests and of their responses, which wait for the control plane to send them on.
+
+mod payload;
+mod queue;
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use alipes_protocol::{InferError, InferRequest, InferResponse, Tensor};
+use alipes_runtime::model::ModelVersion;
+use alipes_spec::PayloadLogSpec;
+use alipes_stats::metrics::PayloadRow;
+use http::{HeaderMap, HeaderValue};
+use payload::{Content, Subject};
+pub use payload::{Payload, Side};
+use queue::PayloadQueue;
+
+/// Which requests are logged, and what waits to be sent.
+pub struct Payloads {
+    spec: Option<PayloadLogSpec>,
+    redacted: BTreeSet<String>,
+    random: RandomState,
+    drawn: AtomicU64,
+    queue: PayloadQueue,
+    sent: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// A request that is logged, until it is answered.
+pub(super) struct Exchange(Arc<Subject>);
+
+impl Payloads {
+    /// Nothing waits.
+    pub(super) fn new(spec: Option<&PayloadLogSpec>) -> Payloads {
+        Payloads {
+            redacted: spec.map(|spec| spec.redacted.iter().cloned().collect()).unwrap_or_default(),
+            queue: PayloadQueue::new(spec.map_or(0, |spec| spec.max_bytes)),
+            spec: spec.cloned(),
+            random: RandomState::new(),
+            drawn: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// The headers to log with a request that is drawn for the log; none for all others.
+    pub fn draw(&self, headers: &HeaderMap) -> Option<Arc<[(String, String)]>> {
+        let spec = self.spec.as_ref()?;
+        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
+        if self.random.hash_one((0, number)) as f64 >= spec.sample * 2f64.powi(64) {
+            return None;
+        }
+        let text = |name: &String| {
+            // Bytes beyond ASCII are read as Latin-1, which loses none.
+            let latin = |value: &HeaderValue| value.as_bytes().iter().map(|&byte| char::from(byte)).collect::<String>();
+            let values: Vec<_> = headers.get_all(name).iter().map(latin).collect();
+            (!values.is_empty()).then(|| (name.clone(), values.join(", ")))
+        };
+        Some(spec.headers.iter().filter_map(text).collect())
+    }
+
+    /// Logs a request that was drawn; none for any other.
+    pub(super) fn begin(&self, model: &ModelVersion, request: &mut InferRequest) -> Option<Exchange> {
+        let (spec, headers) = (self.spec.as_ref()?, request.logged.take()?);
+        let subject = Arc::new(Subject {
+            exchange: self.exchange(),
+            model: Arc::clone(&model.name),
+            version: model.spec.version,
+            request_id: request.id.to_string(),
+            headers,
+        });
+        if spec.requests {
+            self.push(Side::Request, &subject, bytes(&request.inputs), || {
+                Content::of(&request.inputs, &request.parameters)
+            });
+        }
+        spec.responses.then_some(Exchange(subject))
+    }
+
+    /// Logs the response to a request.
+    pub(super) fn end(&self, exchange: &Exchange, outcome: Result<&InferResponse, &InferError>) {
+        match outcome {
+            Ok(response) => self.push(Side::Response, &exchange.0, bytes(&response.outputs), || {
+                Content::of(&response.outputs, &response.parameters)
+            }),
+            Err(error) => {
+                self.push(Side::Response, &exchange.0, error.message.len() as u64, || Content::failure(error));
+            }
+        }
+    }
+
+    fn push(&self, side: Side, subject: &Arc<Subject>, bytes: u64, content: impl FnOnce() -> Content) {
+        self.queue.push(bytes, || Payload::new(side, subject, content()));
+    }
+
+    /// A random identifier, as RFC 9562 writes those of version 4.
+    fn exchange(&self) -> String {
+        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
+        let (high, low) = (self.random.hash_one((1, number)), self.random.hash_one((2, number)));
+        let (high, low) = (high & !0xF000 | 0x4000, low & !(3 << 62) | (2 << 62));
+        let (a, b, c) = (high >> 32, high >> 16 & 0xFFFF, high & 0xFFFF);
+        format!("{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", low >> 48, low & 0xFFFF_FFFF_FFFF)
+    }
+
+    /// The next payload as `Payload::encode` gives it; none when the deadline passes, or when the log is closed and all
+    /// of it was taken.
+    pub fn next(&self, deadline: Instant) -> Option<(String, bytes::Bytes)> {
+        self.queue.next(deadline).map(|payload| payload.encode(&self.redacted))
+    }
+
+    /// Counts payloads that were sent, and those that could not be.
+    pub fn note(&self, sent: u64, failed: u64) {
+        self.sent.fetch_add(sent, Ordering::Relaxed);
+        self.failed.fetch_add(failed, Ordering::Relaxed);
+    }
+
+    /// Takes no more.
+    pub fn close(&self) {
+        self.queue.close();
+    }
+
+    /// What the metrics show; none where nothing is logged.
+    pub(super) fn row(&self) -> Option<PayloadRow> {
+        self.spec.as_ref()?;
+        let (dropped, waiting_bytes) = self.queue.counts();
+        let (sent, failed) = (self.sent.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed));
+        Some(PayloadRow { sent, failed, dropped, waiting_bytes })
+    }
+}
+
+fn bytes(tensors: &[Tensor]) -> u64 {
+    tensors.iter().map(|tensor| tensor.data.len() as u64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(sample: f64) -> PayloadLogSpec {
+        let names = |text: &str| text.split(' ').map(str::to_owned).collect();
+        PayloadLogSpec {
+            requests: true,
+            responses: true,
+            sample,
+            headers: names("x-a authorization"),
+            redacted: names("authorization"),
+            max_bytes: 2048,
+        }
+    }
+
+    fn subject() -> Arc<Subject> {
+        let headers: Arc<[_]> =
+            [("x-a".to_owned(), "1, 2".to_owned()), ("authorization".to_owned(), "Basic x".to_owned())].into();
+        Arc::new(Subject { exchange: "e".into(), model: "m".into(), version: 1, request_id: "7".into(), headers })
+    }
+
+    #[test]
+    fn a_share_of_requests_is_drawn() {
+        let headers = HeaderMap::new();
+        let drawn = |sample: f64| {
+            let payloads = Payloads::new(Some(&spec(sample)));
+            (0..10_000).filter(|_| payloads.draw(&headers).is_some()).count()
+        };
+        assert_eq!((drawn(0.0), drawn(1.0)), (0, 10_000));
+        let some = drawn(0.1);
+        assert!((800..1200).contains(&some), "{some}");
+        assert!(Payloads::new(None).draw(&headers).is_none());
+    }
+
+    #[test]
+    fn named_headers_are_logged_alone() {
+        let headers: HeaderMap = [("x-a", "1"), ("x-a", "2"), ("cookie", "c")]
+            .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .into_iter()
+            .collect();
+        let drawn = Payloads::new(Some(&spec(1.0))).draw(&headers).unwrap();
+        assert_eq!(&*drawn, &[("x-a".to_owned(), "1, 2".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_redacted_is_not_in_the_head() {
+        let payloads = Payloads::new(Some(&spec(1.0)));
+        payloads.push(Side::Response, &subject(), 0, || Content::failure(&InferError::invalid("no")));
+        let (head, body) = payloads.next(alipes_clock::now()).unwrap();
+        let head: serde_json::Value = serde_json::from_str(&head).unwrap();
+        assert_eq!(head["headers"], serde_json::json!({"x-a": "1, 2", "authorization": "[redacted]"}));
+        assert_eq!((head["side"].as_str(), head["status"].as_u64()), (Some("response"), Some(400)));
+        assert_eq!(body, r#"{"error":"no"}"#);
+    }
+
+    #[test]
+    fn what_has_no_room_is_dropped_and_counted() {
+        let payloads = Payloads::new(Some(&spec(1.0)));
+        let push = |bytes| {
+            payloads.push(Side::Request, &subject(), bytes, || Content::failure(&InferError::invalid("")));
+        };
+        [1000, 1000, u64::MAX, 0].into_iter().for_each(push);
+        let row = payloads.row().unwrap();
+        assert_eq!((row.dropped, row.waiting_bytes), (2, 1000 + 2 * 512));
+        assert_eq!(std::iter::from_fn(|| payloads.next(alipes_clock::now())).count(), 2);
+        payloads.close();
+        push(0);
+        assert_eq!(payloads.row().unwrap().dropped, 3);
+        assert!(payloads.next(alipes_clock::now() + std::time::Duration::from_secs(3600)).is_none());
+    }
+
+    #[test]
+    fn exchanges_have_names_of_their_own() {
+        let payloads = Payloads::new(Some(&spec(1.0)));
+        let names: BTreeSet<String> = (0..100).map(|_| payloads.exchange()).collect();
+        assert_eq!(names.len(), 100);
+        for name in names {
+            assert_eq!((name.len(), &name[14..15]), (36, "4"), "{name}");
+            assert!(matches!(&name[19..20], "8" | "9" | "a" | "b"), "{name}");
+        }
+    }
+}

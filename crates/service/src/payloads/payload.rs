@@ -1,0 +1,144 @@
+//! One request or response of the payload log: a copy, which holds no memory of requests or workers.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use alipes_protocol::codec::json::payload::{self, REDACTED, encode_payload};
+use alipes_protocol::{InferError, Parameter, Tensor, call};
+use bytes::Bytes;
+use serde::Serialize;
+use serde::ser::SerializeMap;
+
+/// Which side of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// What a client asked.
+    Request,
+    /// What it was answered.
+    Response,
+}
+
+/// The exchange that a payload belongs to.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    /// The same for request and response, and for no other.
+    pub(super) exchange: String,
+    pub(super) model: Arc<str>,
+    pub(super) version: i64,
+    /// The caller's id; empty where it gave none.
+    pub(super) request_id: String,
+    pub(super) headers: Arc<[(String, String)]>,
+}
+
+/// A request or a response.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    pub(super) side: Side,
+    pub(super) subject: Arc<Subject>,
+    pub(super) unix_ns: u64,
+    pub(super) content: Content,
+}
+
+/// What it says.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// Tensors, and parameters of the model's own.
+    Tensors(Vec<Tensor>, Vec<(String, Parameter)>),
+    /// The body of a call, with its media type.
+    Body(Bytes, String),
+    /// Why there is no answer, and the status of HTTP.
+    Failure(String, u16),
+}
+
+impl Content {
+    /// A copy of tensors. Of a call it is the body.
+    pub(super) fn of(tensors: &[Tensor], parameters: &[(String, Parameter)]) -> Content {
+        if let [tensor] = tensors
+            && tensor.name == call::BODY
+            && let Some(body) = call::body(tensor)
+        {
+            let kind = parameters.iter().find_map(|(name, value)| match value {
+                Parameter::String(text) if name == call::CONTENT_TYPE && !text.is_empty() => Some(text.clone()),
+                _ => None,
+            });
+            return Content::Body(Bytes::copy_from_slice(&body), kind.unwrap_or_else(|| "application/json".into()));
+        }
+        let copy = |tensor: &Tensor| Tensor { data: Bytes::copy_from_slice(&tensor.data), ..tensor.clone() };
+        Content::Tensors(tensors.iter().map(copy).collect(), parameters.to_vec())
+    }
+
+    pub(super) fn failure(error: &InferError) -> Content {
+        Content::Failure(error.message.clone(), error.code.row().http_status)
+    }
+}
+
+/// What the control plane reads of a payload, beside its body.
+#[derive(Serialize)]
+struct Head<'a> {
+    side: Side,
+    exchange: &'a str,
+    model: &'a str,
+    version: i64,
+    request_id: &'a str,
+    unix_ns: u64,
+    status: u16,
+    content_type: &'a str,
+    headers: Headers<'a>,
+}
+
+struct Headers<'a>(&'a [(String, String)], &'a BTreeSet<String>);
+
+impl Serialize for Headers<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in self.0 {
+            object.serialize_entry(name, if self.1.contains(name) { REDACTED } else { value })?;
+        }
+        object.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Failure<'a> {
+    error: &'a str,
+}
+
+impl Payload {
+    pub(super) fn new(side: Side, subject: &Arc<Subject>, content: Content) -> Payload {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        Payload { side, subject: Arc::clone(subject), unix_ns, content }
+    }
+
+    /// What it is about, as a JSON document, and its body.
+    pub fn encode(&self, redacted: &BTreeSet<String>) -> (String, Bytes) {
+        let subject = &*self.subject;
+        let (body, content_type, status) = match &self.content {
+            Content::Body(body, kind) => (body.clone(), kind.as_str(), 200),
+            Content::Failure(error, status) => {
+                (serde_json::to_vec(&Failure { error }).unwrap_or_default().into(), "application/json", *status)
+            }
+            Content::Tensors(tensors, parameters) => {
+                let side = if self.side == Side::Request { "inputs" } else { "outputs" };
+                let (id, model, version) = (subject.request_id.as_str(), &*subject.model, subject.version);
+                let document = payload::Payload { id, model, version, side, parameters, tensors };
+                (encode_payload(document, redacted).into(), "application/json", 200)
+            }
+        };
+        let head = Head {
+            side: self.side,
+            exchange: &subject.exchange,
+            model: &subject.model,
+            version: subject.version,
+            request_id: &subject.request_id,
+            unix_ns: self.unix_ns,
+            status,
+            content_type,
+            headers: Headers(&subject.headers, redacted),
+        };
+        // Texts and numbers can be written.
+        (serde_json::to_string(&head).unwrap_or_default(), body)
+    }
+}

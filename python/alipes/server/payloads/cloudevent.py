@@ -1,0 +1,49 @@
+"""A request or response as a CloudEvent in binary mode: attributes in headers, the payload as the body.
+
+Types and extensions are those of KServe's logger, so that what reads its events reads these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+__all__ = ["cloudevent"]
+
+_TYPES: Final = {
+    "request": "org.kubeflow.serving.inference.request",
+    "response": "org.kubeflow.serving.inference.response",
+}
+_PRINTABLE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
+"""Characters that stand for themselves in a header. Source: CloudEvents, HTTP protocol binding 1.0, section 3.1.3.2."""
+_OK: Final = 200
+
+
+def cloudevent(head: Mapping[str, Any], source: Mapping[str, str]) -> dict[str, str]:
+    """The headers of an event.
+
+    Args:
+        head: What the data plane says of a payload: `side`, `exchange`, `model`, `version`, `request_id`, `unix_ns`,
+            `status`, `content_type`, `headers`.
+        source: Attributes that say who sends it; `source` is one.
+    """
+    attributes = {
+        "specversion": "1.0",
+        "id": head["exchange"],
+        "type": _TYPES[head["side"]],
+        "time": datetime.fromtimestamp(head["unix_ns"] / 1e9, UTC).isoformat().replace("+00:00", "Z"),
+        **source,
+        "endpoint": head["model"],
+        "modelversion": str(head["version"]),
+    }
+    if head["request_id"]:
+        attributes["requestid"] = head["request_id"]
+    if head["status"] != _OK:
+        attributes["status"] = str(head["status"])
+    if head["headers"]:
+        attributes["metadata"] = json.dumps(head["headers"])
+    named = {f"ce-{name}": quote(value, safe=_PRINTABLE) for name, value in attributes.items()}
+    return {"content-type": head["content_type"], **named}

@@ -1,0 +1,60 @@
+"""Sends events to a URL, one after the other over one connection."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Final
+from urllib.parse import urlsplit
+
+__all__ = ["HttpSink", "SinkFailed"]
+
+_MOST_OF_AN_ANSWER: Final = 64 << 10
+"""Bytes of an answer that are read, so that its connection can be used again; one that says more is left."""
+
+
+class SinkFailed(Exception):
+    """The sink did not take an event."""
+
+
+class HttpSink:
+    """A URL that takes events."""
+
+    def __init__(self, url: str, timeout_s: float) -> None:
+        """Connects when the first event is sent."""
+        parts = urlsplit(url)
+        assert parts.hostname is not None
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._connection: HTTPConnection
+        if parts.scheme == "https":
+            context = ssl.create_default_context()
+            self._connection = HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=context)
+        else:
+            self._connection = HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+
+    def send(self, headers: Mapping[str, str], body: bytes) -> None:
+        """Sends an event.
+
+        Raises:
+            SinkFailed: If the sink refuses it, or does not answer in time.
+        """
+        try:
+            status, reason = self._post(headers, body)
+        except (OSError, HTTPException) as error:
+            self._connection.close()
+            raise SinkFailed(str(error) or type(error).__name__) from error
+        if not 200 <= status < 300:
+            raise SinkFailed(f"it answered {status} {reason}")
+
+    def _post(self, headers: Mapping[str, str], body: bytes) -> tuple[int, str]:
+        self._connection.request("POST", self._path, body=body, headers=dict(headers))
+        with self._connection.getresponse() as response:
+            response.read(_MOST_OF_AN_ANSWER)
+            if not response.isclosed():
+                self._connection.close()
+            return response.status, response.reason
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._connection.close()

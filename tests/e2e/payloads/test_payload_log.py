@@ -1,0 +1,167 @@
+"""The payload log: requests and responses as CloudEvents at a sink, whatever they came over."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alipes import Client
+from alipes.errors import AlipesError
+from support.models import add_model, times
+from support.python_models import add_python_model
+from support.server import ServerProcess
+from support.sinks import Sink
+from support.waiting import TIMEOUT_S, until
+
+FLAGS = ("--payload-log-header=X-Team", "--payload-log-header=Authorization", "--payload-log-redact=secret")
+BODY = {"id": "7", "inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
+FAILING = """
+class TritonPythonModel:
+    def execute(self, requests):
+        raise ValueError("it has no luck")
+"""
+
+
+@pytest.fixture(scope="module")
+def sink() -> Iterator[Sink]:
+    with Sink() as sink:
+        yield sink
+
+
+@pytest.fixture(scope="module")
+def server(
+    sink: Sink, tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]
+) -> ServerProcess:
+    repository: Path = tmp_path_factory.mktemp("models")
+    add_model(repository, "double", times(columns=2))
+    add_python_model(repository, "fails", FAILING, signature="X: FP32[2] -> Y: FP32[2]", config="max_batch_size: 0")
+    environment = {"INFERENCE_SERVICE_NAME": "iris", "POD_NAME": "iris-0", "POD_NAMESPACE": "ns"}
+    return serve_module(repository, f"--payload-log-url={sink.url}", *FLAGS, environment=environment)
+
+
+def post(server: ServerProcess, model: str, body: Any, **headers: str) -> bytes:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    request = urllib.request.Request(f"http://{server.http}/v2/models/{model}/infer", data, headers)
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+        return bytes(answer.read())
+
+
+def metrics(server: ServerProcess) -> dict[str, float]:
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=TIMEOUT_S) as answer:
+        text = answer.read().decode()
+    return {
+        found[1]: float(found[2]) for found in re.finditer(r'^alipes_logged_\w+{outcome="(\w+)"} (\S+)$', text, re.M)
+    }
+
+
+def test_a_request_and_its_response_are_events_of_one_id(server: ServerProcess, sink: Sink) -> None:
+    post(server, "double", BODY, **{"X-Team": "waves, «ö»", "Authorization": "Bearer sesame", "Cookie": "c=1"})
+    request, response = sink.take(2)
+    assert request.headers["ce-id"] == response.headers["ce-id"]
+    assert [request.headers["ce-type"], response.headers["ce-type"]] == [
+        "org.kubeflow.serving.inference.request",
+        "org.kubeflow.serving.inference.response",
+    ]
+    about = {
+        "ce-source": "iris-0",
+        "ce-inferenceservicename": "iris",
+        "ce-namespace": "ns",
+        "ce-component": "predictor",
+    }
+    about |= {"ce-endpoint": "double", "ce-modelversion": "1", "ce-requestid": "7", "ce-specversion": "1.0"}
+    assert about.items() <= request.headers.items()
+    assert request.headers["content-type"] == "application/json"
+    metadata = json.loads(urllib.request.unquote(request.headers["ce-metadata"]))
+    assert metadata == {"x-team": "waves, «ö»", "authorization": "[redacted]"}
+    assert "sesame" not in str(request) + str(response)
+    asked, answered = json.loads(request.body), json.loads(response.body)
+    assert asked == {**BODY, "model_name": "double", "model_version": "1"}
+    assert answered["outputs"] == [{"name": "Y", "datatype": "FP32", "shape": [1, 2], "data": [2, 4]}]
+
+
+def test_binary_requests_and_grpc_are_logged_as_documents(server: ServerProcess, sink: Sink) -> None:
+    rows = np.array([[3, 4]], np.float32)
+    for address in (f"http://{server.http}", f"grpc://{server.grpc}"):
+        with Client(address, headers={"x-team": "grpc"}) as client:
+            client.infer("double", {"X": rows})
+        request, response = (json.loads(event.body) for event in sink.take(2))
+        assert request["inputs"] == [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [3, 4]}]
+        assert response["outputs"][0]["data"] == [6, 8]
+
+
+def test_a_repeated_request_is_logged_each_time(server: ServerProcess, sink: Sink) -> None:
+    for _ in range(3):
+        post(server, "double", BODY)
+    assert sorted(event.side for event in sink.take(6)) == ["request"] * 3 + ["response"] * 3
+
+
+def test_a_failure_is_an_event_with_its_status(server: ServerProcess, sink: Sink) -> None:
+    with Client(f"http://{server.http}") as client, pytest.raises(AlipesError):
+        client.infer("fails", {"X": np.zeros(2, np.float32)})
+    (response,) = sink.take(1, lambda event: event.side == "response")
+    assert response.headers["ce-status"] == "500"
+    assert "it has no luck" in json.loads(response.body)["error"]
+
+
+def test_parameters_that_are_redacted_have_no_value(server: ServerProcess, sink: Sink) -> None:
+    post(server, "double", BODY | {"parameters": {"secret": "sesame", "open": 3}})
+    (request,) = sink.take(1, lambda event: event.side == "request")
+    assert json.loads(request.body)["parameters"] == {"secret": "[redacted]", "open": 3}
+
+
+@pytest.mark.parametrize(
+    ("words", "sides"),
+    [
+        (["--payload-log-mode=request"], ["request"]),
+        (["--payload-log-mode=response"], ["response"]),
+        (["--payload-log-sample=0"], []),
+    ],
+)
+def test_what_is_logged_can_be_chosen_and_all_of_it_is_sent_at_the_end(
+    words: list[str], sides: list[str], repository: Path, serve: Callable[..., ServerProcess]
+) -> None:
+    add_model(repository, "double", times(columns=2))
+    with Sink() as sink:
+        server = serve(repository, f"--payload-log-url={sink.url}", *words)
+        for _ in range(20):
+            post(server, "double", BODY)
+        server.stop()
+        assert [event.side for event in sink.events] == sides * 20
+
+
+def test_a_sink_that_takes_nothing_costs_no_request(repository: Path, serve: Callable[..., ServerProcess]) -> None:
+    add_model(repository, "double", times(columns=2))
+    with Sink() as sink:
+        sink.may_answer.clear()
+        words = (f"--payload-log-url={sink.url}", "--payload-log-max-bytes=4096", "--exit-timeout-secs=5")
+        server = serve(repository, *words)
+        answers = {post(server, "double", BODY) for _ in range(50)}
+        assert len(answers) == 1
+        # One is being sent, seven wait.
+        until(lambda: metrics(server)["dropped"] >= 100 - 8, "the rest is counted")
+        sink.status = 503
+        sink.may_answer.set()
+        until(lambda: metrics(server)["failed"] >= 1, "what the sink refused is counted")
+        server.wait_for_output(r"the payload log's sink did not take 1 payloads: it answered 503")
+        sink.status = 200
+        sink.events.clear()
+        post(server, "double", BODY)
+        server.wait_for_output("the payload log is taken again")
+        until(lambda: metrics(server)["sent"] >= 1, "what the sink took is counted")
+
+
+def test_a_sink_that_is_not_there_is_reported_once(repository: Path, serve: Callable[..., ServerProcess]) -> None:
+    add_model(repository, "double", times(columns=2))
+    with Sink() as sink:
+        url = sink.url
+    server = serve(repository, f"--payload-log-url={url}")
+    for _ in range(10):
+        post(server, "double", BODY)
+    until(lambda: metrics(server)["failed"] == 20, "all of it is counted")
+    assert server.output.count("the payload log's sink did not take") == 1
