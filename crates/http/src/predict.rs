@@ -10,6 +10,7 @@ use alipes_protocol::trace::{Moment, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, InferResponse, Origin, limits};
 use alipes_request::budget::{Charge, GrowingCharge};
 use alipes_service::offload::offload_if;
+use alipes_service::payloads::Exchange;
 use alipes_service::predict::predict_model;
 use alipes_service::{Encoded, ModelVersion, Service};
 use alipes_shared_memory::Held;
@@ -39,15 +40,19 @@ pub async fn predict(
     let trace = service.trace(name, &head.headers);
     // Before the body is read: the recorded spelling of the headers is dropped later.
     let parameters = forwarded(service, &head.headers, caller.peer.spelling);
-    let read = pin!(read(service, name, version, &head, &mut body, trace.as_ref())).await;
+    let read = pin!(read(service, name, version, &head, &mut body, trace.as_ref(), caller)).await;
     let stays = body::discard(body);
     let read = read.and_then(|read| Ok((read, parameters?)));
     let mut response = match read {
-        Ok((Read { model, mut terms, form, stacked }, parameters)) => {
+        Ok((Read { model, mut terms, form, stacked, logged }, parameters)) => {
             caller.name(&mut terms.id);
             terms.parameters = parameters;
             terms.trace = trace.clone();
-            match pin!(answer(service, &model, terms, form, stacked)).await {
+            let answered = pin!(answer(service, &model, terms, form, stacked)).await;
+            if let Some(exchange) = logged {
+                service.payloads.end_body(&exchange, answered.as_ref().map(|encoded| &encoded.head[..]));
+            }
+            match answered {
                 Ok(encoded) => respond(encoded, Coding::of_answer(&head.headers), &service.budget).await,
                 Err(error) => response::error(&error),
             }
@@ -73,6 +78,8 @@ struct Read {
     terms: InferRequest,
     form: PredictForm,
     stacked: Option<usize>,
+    /// Its place in the payload log.
+    logged: Option<Exchange>,
 }
 
 async fn read(
@@ -82,6 +89,7 @@ async fn read(
     head: &Parts,
     body: &mut RequestBody,
     trace: Option<&Arc<Trace>>,
+    caller: Caller<'_>,
 ) -> Result<Read, InferError> {
     let model = service.lookup_predictor(name, version)?;
     if model.is_decoupled() {
@@ -95,7 +103,7 @@ async fn read(
     if let Some(trace) = trace {
         trace.note(Moment::HttpRecvEnd, now_ns());
     }
-    let is_long = text.len() > limits::READ_AT_ONCE_BYTES;
+    let (is_long, sent) = (text.len() > limits::READ_AT_ONCE_BYTES, text.clone());
     let decode = {
         let (declared, budget) = (predict_model(&model), Arc::clone(&service.budget));
         let release = service.config.triton_release;
@@ -111,9 +119,11 @@ async fn read(
     let decoded = offload_if(is_long, decode).await;
     let (PredictRequest { form, inputs, stacked }, charge) =
         decoded.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
+    let logged = service.payloads.begin_body(&model, caller.request_id(), &head.headers, &sent);
+    drop(sent);
     let mut terms = InferRequest { inputs, ..InferRequest::default() };
     charge.ride(&service.budget, &mut terms, &Held::default())?;
-    Ok(Read { model, terms, form, stacked })
+    Ok(Read { model, terms, form, stacked, logged })
 }
 
 /// The body, expanded, and its charge.

@@ -95,6 +95,17 @@ def test_binary_requests_and_grpc_are_logged_as_documents(server: ServerProcess,
         assert response["outputs"][0]["data"] == [6, 8]
 
 
+def test_v1_is_logged_as_it_stands(server: ServerProcess, sink: Sink) -> None:
+    asked = b'{"instances": [[1.50, 2]], "signature_name": "serving_default"}'
+    request = urllib.request.Request(f"http://{server.http}/v1/models/double:predict", asked, {"x-request-id": "8"})
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+        answered = answer.read()
+    first, second = sink.take(2)
+    assert (first.body, second.body) == (asked, answered)
+    assert first.headers["ce-id"] == second.headers["ce-id"]
+    assert (first.headers["ce-endpoint"], first.headers["ce-requestid"]) == ("double", "8")
+
+
 def test_a_repeated_request_is_logged_each_time(server: ServerProcess, sink: Sink) -> None:
     for _ in range(3):
         post(server, "double", BODY)

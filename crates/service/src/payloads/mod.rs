@@ -30,7 +30,7 @@ pub struct Payloads {
 }
 
 /// A request that is logged, until it is answered.
-pub(super) struct Exchange(Arc<Subject>);
+pub struct Exchange(Arc<Subject>);
 
 impl Payloads {
     /// Nothing waits.
@@ -65,13 +65,7 @@ impl Payloads {
     /// Logs a request that was drawn; none for any other.
     pub(super) fn begin(&self, model: &ModelVersion, request: &mut InferRequest) -> Option<Exchange> {
         let (spec, headers) = (self.spec.as_ref()?, request.logged.take()?);
-        let subject = Arc::new(Subject {
-            exchange: self.exchange(),
-            model: Arc::clone(&model.name),
-            version: model.spec.version,
-            request_id: request.id.to_string(),
-            headers,
-        });
+        let subject = self.subject(model, &request.id, headers);
         if spec.requests {
             self.push(Side::Request, &subject, bytes(&request.inputs), || {
                 Content::of(&request.inputs, &request.parameters)
@@ -80,15 +74,40 @@ impl Payloads {
         spec.responses.then_some(Exchange(subject))
     }
 
+    /// Logs a request of the V1 protocol that was drawn, with its body as it came.
+    pub fn begin_body(&self, model: &ModelVersion, id: &str, headers: &HeaderMap, body: &[u8]) -> Option<Exchange> {
+        let (spec, headers) = (self.spec.as_ref()?, self.draw(headers)?);
+        let subject = self.subject(model, id, headers);
+        if spec.requests {
+            self.push(Side::Request, &subject, body.len() as u64, || Content::document(body));
+        }
+        spec.responses.then_some(Exchange(subject))
+    }
+
+    /// Logs the body of the response to such a request.
+    pub fn end_body(&self, exchange: &Exchange, outcome: Result<&[u8], &InferError>) {
+        match outcome {
+            Ok(body) => self.push(Side::Response, &exchange.0, body.len() as u64, || Content::document(body)),
+            Err(error) => self.fail(exchange, error),
+        }
+    }
+
+    fn subject(&self, model: &ModelVersion, id: &str, headers: Arc<[(String, String)]>) -> Arc<Subject> {
+        let (exchange, version, request_id) = (self.exchange(), model.spec.version, id.to_owned());
+        Arc::new(Subject { exchange, model: Arc::clone(&model.name), version, request_id, headers })
+    }
+
+    fn fail(&self, exchange: &Exchange, error: &InferError) {
+        self.push(Side::Response, &exchange.0, error.message.len() as u64, || Content::failure(error));
+    }
+
     /// Logs the response to a request.
     pub(super) fn end(&self, exchange: &Exchange, outcome: Result<&InferResponse, &InferError>) {
         match outcome {
             Ok(response) => self.push(Side::Response, &exchange.0, bytes(&response.outputs), || {
                 Content::of(&response.outputs, &response.parameters)
             }),
-            Err(error) => {
-                self.push(Side::Response, &exchange.0, error.message.len() as u64, || Content::failure(error));
-            }
+            Err(error) => self.fail(exchange, error),
         }
     }
 

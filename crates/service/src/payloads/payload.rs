@@ -9,6 +9,10 @@ use alipes_protocol::{InferError, Parameter, Tensor, call};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::ser::SerializeMap;
+use serde_json::Value;
+
+/// In the place of a body that names what is not logged, and cannot be read.
+const NO_JSON: &[u8] = b"\"[redacted]\"";
 
 /// Which side of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -69,6 +73,11 @@ impl Content {
         Content::Tensors(tensors.iter().map(copy).collect(), parameters.to_vec())
     }
 
+    /// A copy of a JSON document.
+    pub(super) fn document(body: &[u8]) -> Content {
+        Content::Body(Bytes::copy_from_slice(body), "application/json".into())
+    }
+
     pub(super) fn failure(error: &InferError) -> Content {
         Content::Failure(error.message.clone(), error.code.row().http_status)
     }
@@ -105,6 +114,30 @@ struct Failure<'a> {
     error: &'a str,
 }
 
+/// A body without the values of members that are not logged, at any depth of its JSON.
+fn without_redacted(body: &Bytes, redacted: &BTreeSet<String>) -> Bytes {
+    // Other bodies stay as they are, to the digit and the order of their members.
+    let text = String::from_utf8_lossy(body);
+    if !redacted.iter().any(|name| text.contains(name.as_str())) {
+        return body.clone();
+    }
+    let Ok(mut document) = serde_json::from_slice::<Value>(body) else { return Bytes::from_static(NO_JSON) };
+    redact(&mut document, redacted);
+    serde_json::to_vec(&document).unwrap_or_default().into()
+}
+
+fn redact(value: &mut Value, redacted: &BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if redacted.contains(name) { *value = REDACTED.into() } else { redact(value, redacted) }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, redacted)),
+        _ => {}
+    }
+}
+
 impl Payload {
     pub(super) fn new(side: Side, subject: &Arc<Subject>, content: Content) -> Payload {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -116,7 +149,7 @@ impl Payload {
     pub fn encode(&self, redacted: &BTreeSet<String>) -> (String, Bytes) {
         let subject = &*self.subject;
         let (body, content_type, status) = match &self.content {
-            Content::Body(body, kind) => (body.clone(), kind.as_str(), 200),
+            Content::Body(body, kind) => (without_redacted(body, redacted), kind.as_str(), 200),
             Content::Failure(error, status) => {
                 (serde_json::to_vec(&Failure { error }).unwrap_or_default().into(), "application/json", *status)
             }
@@ -140,5 +173,29 @@ impl Payload {
         };
         // Texts and numbers can be written.
         (serde_json::to_string(&head).unwrap_or_default(), body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logged(body: &'static str) -> Bytes {
+        let redacted = ["secret", "a\"b"].map(str::to_owned).into();
+        without_redacted(&Bytes::from_static(body.as_bytes()), &redacted)
+    }
+
+    #[test]
+    fn members_that_are_redacted_have_no_value() {
+        let body = r#"{"instances": [{"secret": [1, 2], "x": 1}, {"x": {"secret": "s"}}]}"#;
+        let expected = r#"{"instances":[{"secret":"[redacted]","x":1},{"x":{"secret":"[redacted]"}}]}"#;
+        assert_eq!(logged(body), expected);
+        assert_eq!(logged(r#"secret=sesame"#), r#""[redacted]""#);
+    }
+
+    #[test]
+    fn any_other_body_stays_as_it_is() {
+        let body = r#"{"z": 1, "a": 123456789012345678901234567890, "y": 1.10}"#;
+        assert_eq!(logged(body), body);
     }
 }

@@ -44,8 +44,8 @@ PAYLOADS: Final[tuple[Flag, ...]] = (
         "payload-log-redact",
         "list",
         (),
-        "Name of a header, a parameter or a tensor whose value is not logged; may be given several times. Headers with "
-        "keys and cookies never are. Not a flag of Triton.",
+        "Name of a header, a parameter, a tensor or a member of a JSON body whose value is not logged; may be given "
+        "several times. Headers with keys and cookies never are. Not a flag of Triton.",
         option="payloads.redacted",
     ),
     Flag(
