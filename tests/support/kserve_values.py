@@ -76,6 +76,10 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
         "predictor": IRIS
         | {"logger": {"url": "http://sink", "mode": "request", "headers": ["x-team"], "annotations": ["team"]}}
     },
+    "payload log": {
+        "predictor": IRIS
+        | {"payloadLog": {"url": "http://sink/", "sample": 0.01, "headers": ["x-team"], "redacted": ["name"]}}
+    },
     "logger of files": {
         "predictor": IRIS
         | {

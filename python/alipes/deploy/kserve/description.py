@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from alipes.deploy.description import LONGEST_S, Count, Name, Part, Probes, Quantity, Resources, Seconds
-from alipes.deploy.kserve.parts import Account, Batcher, Cache, Component, Logger, Nodes, Scaling, Storage
+from alipes.deploy.kserve.parts import Account, Batcher, Cache, Component, Logger, Nodes, PayloadLog, Scaling, Storage
 
 __all__ = ["Canary", "Graph", "KServe", "Model", "Models", "Predictor", "Router", "Runtimes", "Step"]
 
@@ -58,6 +58,7 @@ class Predictor(Part, frozen=True, kw_only=True):
         canary_percent: Requests that the newest revision gets, with Knative; nothing is all of them.
         batcher: KServe's batcher.
         logger: KServe's logger.
+        payload_log: The server's own log of requests and responses.
         labels: Further labels of pods.
         annotations: Further annotations of pods, such as `autoscaling.knative.dev/window`.
     """
@@ -77,6 +78,7 @@ class Predictor(Part, frozen=True, kw_only=True):
     canary_percent: Percent | None = None
     batcher: Batcher | None = None
     logger: Logger | None = None
+    payload_log: PayloadLog | None = None
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
 

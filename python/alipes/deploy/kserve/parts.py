@@ -8,7 +8,18 @@ from msgspec import Meta, field
 
 from alipes.deploy.description import LONGEST_S, MOST_REPLICAS, Count, Part, Positive, Resources, Seconds, Toleration
 
-__all__ = ["Account", "Batcher", "Cache", "Component", "Logger", "LoggerStorage", "Nodes", "Scaling", "Storage"]
+__all__ = [
+    "Account",
+    "Batcher",
+    "Cache",
+    "Component",
+    "Logger",
+    "LoggerStorage",
+    "Nodes",
+    "PayloadLog",
+    "Scaling",
+    "Storage",
+]
 
 Milliseconds = Annotated[int, Meta(ge=1, le=LONGEST_S * 1000)]
 """Of a wait for company: at least one, or nothing would be batched."""
@@ -119,6 +130,24 @@ class Logger(Part, frozen=True, kw_only=True):
     storage: LoggerStorage | None = None
     batch_size: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] = 0
     batch_interval: Annotated[str, Meta(pattern=r"^([0-9]+(ms|s|m))?$")] = ""
+
+
+class PayloadLog(Part, frozen=True, kw_only=True):
+    """Requests and responses, which the server itself sends to a sink: on every protocol, and without a sidecar.
+
+    Attributes:
+        url: Where CloudEvents go.
+        mode: What is sent.
+        sample: The share of requests that is sent, with their responses.
+        headers: Headers of requests that go along.
+        redacted: Names of headers, parameters, tensors and members of bodies whose values do not.
+    """
+
+    url: Annotated[str, Meta(pattern=r"^https?://\S+$")]
+    mode: Literal["all", "request", "response"] = "all"
+    sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    headers: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
 
 
 class Cache(Part, frozen=True, kw_only=True):

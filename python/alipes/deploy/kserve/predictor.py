@@ -6,7 +6,7 @@ from typing import Any
 
 from alipes.deploy.kserve.component import pod_fields, resources, scaling_fields, variables
 from alipes.deploy.kserve.description import Canary, KServe
-from alipes.deploy.kserve.parts import Batcher, Logger, Storage
+from alipes.deploy.kserve.parts import Batcher, Logger, PayloadLog, Storage
 from alipes.deploy.kserve.runtimes import CONTAINER, GRPC_PORT, HTTP_PORT, MANY, runtime_name
 
 __all__ = ["canary", "predictor"]
@@ -72,8 +72,9 @@ def _model(wanted: KServe) -> Object:
     if described.protocol:
         model["protocolVersion"] = described.protocol
     model |= _storage(described.storage)
-    if described.arguments:
-        model["args"] = list(described.arguments)
+    logged = _payload_log(described.payload_log) if described.payload_log is not None else []
+    if arguments := [*logged, *described.arguments]:
+        model["args"] = arguments
     if described.environment:
         model["env"] = variables(described.environment)
     if wanted.mode == "Knative":  # it takes one port, and speaks HTTP/2 where that has this name
@@ -104,6 +105,12 @@ def _batcher(batcher: Batcher) -> Object:
         "maxLatency": batcher.max_latency_ms,
         "timeout": batcher.timeout_s,
     }
+
+
+def _payload_log(log: PayloadLog) -> list[str]:
+    flags = [f"--payload-log-url={log.url}", f"--payload-log-mode={log.mode}", f"--payload-log-sample={log.sample:g}"]
+    flags += [f"--payload-log-header={name}" for name in log.headers]
+    return flags + [f"--payload-log-redact={name}" for name in log.redacted]
 
 
 def _logger(logger: Logger) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from alipes.config.load import parse_flags
 from alipes.deploy.kserve.objects import kserve_objects
 from alipes.deploy.kserve.reading import described
 from alipes.deploy.kserve.runtimes import FORMATS
@@ -104,6 +105,19 @@ def test_a_canary_names_its_container_and_a_predictor_does_not() -> None:
     assert [model["storageUri"] for model in models] == ["gs://bucket/iris-2", "s3://bucket/iris-3", "gs://bucket/iris"]
     (secret,) = service(VALUE_SETS["canary of a secret"])["spec"]["canary"]
     assert secret["predictor"]["model"]["storage"] == {"key": "minio", "path": "models/2"}
+
+
+def test_the_log_of_payloads_is_the_servers_own() -> None:
+    spec = service(VALUE_SETS["payload log"])["spec"]["predictor"]
+    assert "logger" not in spec
+    payloads = parse_flags(["models", *spec["model"]["args"]], {}).payloads
+    assert (payloads.url, payloads.mode, payloads.sample, payloads.headers) == (
+        "http://sink/",
+        "all",
+        0.01,
+        ("x-team",),
+    )
+    assert "name" in payloads.redacted
 
 
 def test_keda_scales_by_the_requests_of_this_service_that_wait() -> None:
