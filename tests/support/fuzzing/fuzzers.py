@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from support.configurations import COMPLETE, backend_of
-from support.fuzzing.stores import archives, check_archive, check_layer, check_manifest, manifests
+from support.fuzzing.stores import archives, check_archive, check_manifest, manifests
 
 ROOT = Path(__file__).parents[3]
 VECTORS = ROOT / "tests" / "vectors" / "fuzz"
@@ -281,6 +281,5 @@ FUZZERS = (
     Fuzzer("load-request", loads, check_load),
     Fuzzer("app-body", app_bodies, check_app_body),
     Fuzzer("store-archive", archives, check_archive),
-    Fuzzer("store-layer", archives, check_layer),
     Fuzzer("store-manifest", manifests, check_manifest),
 )
