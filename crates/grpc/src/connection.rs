@@ -60,7 +60,7 @@ pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol
             call.record_in(record);
         }
         let (request_id, record) = (RequestId::of(request.headers()), call.record().cloned());
-        let caller = Caller { request_id, record, logged: None };
+        let caller = Caller { request_id, record, logged: None, metadata: None };
         let request_id = caller.request_id.clone();
         let request = request.map(|body| RequestBody::new(body, grpc.policy.timeouts.stall));
         let (method, headers) = (request.uri().path(), request.headers());

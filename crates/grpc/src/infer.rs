@@ -17,9 +17,7 @@ use super::layout::Inference;
 use super::message::{parse_inference, read_message};
 use super::response::ResponseBody;
 use super::tracing::Entry;
-
-/// The name of the method in reports about the server.
-const METHOD: &str = "/inference.GRPCInferenceService/ModelInfer";
+use super::whole::{self, METHOD};
 
 /// The name of the endpoint in refusals.
 const ENDPOINT: &str = "ModelInfer RPC";
@@ -36,6 +34,8 @@ pub(super) struct Caller {
     pub(super) record: Option<Arc<AccessRecord>>,
     /// What the payload log is to have of its metadata, where the call is logged.
     pub(super) logged: Option<Arc<[(String, String)]>>,
+    /// All of its metadata, where a model is served that takes it.
+    pub(super) metadata: Option<Box<HeaderMap>>,
 }
 
 impl Caller {
@@ -70,6 +70,15 @@ pub(super) async fn model_infer(
     body: RequestBody,
 ) -> Result<ResponseBody, InferError> {
     let read = pin!(read_message(body, Inference(service), head.receiving)).await;
+    if let (Some(metadata), Ok(message)) = (&caller.metadata, &read)
+        && let Some(model) = whole::named(service, &message.bytes)
+    {
+        let id = caller.request_id();
+        note_request(METHOD, &model.name);
+        caller.names(&model.name, id);
+        let message = Box::pin(whole::infer(service, &model, read?.into_parts(), metadata, id)).await?;
+        return ResponseBody::encoded(message);
+    }
     let read = match read {
         Ok(message) => parse_inference(message, service).await,
         Err(error) => Err(error),

@@ -47,6 +47,8 @@ impl<S: Borrow<Service>> Layout for Inference<S> {
     fn of(&self, head: &[u8]) -> Place {
         // A model that cannot be found is refused once the request is complete.
         let named = named_model(head).and_then(|(name, version)| self.0.borrow().lookup(name, version).ok());
+        // A model that reads the message itself gets it in one piece.
+        let named = named.filter(|model| !model.is_whole());
         match named.as_ref().and_then(|model| model.body_memory()) {
             Some(arena) => Place::Workers(Arc::clone(arena)),
             None => Place::Heap { aligned_at: first_raw_tensor(head).unwrap_or(0) },

@@ -29,5 +29,6 @@ mod stream;
 mod tensors;
 mod tracing;
 mod watch;
+mod whole;
 
 pub use connection::{GrpcProtocol, serve_connection};

@@ -214,7 +214,8 @@ fn start(
         Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
             Ok(forwarded) => {
                 let entry = Entry::new(service, request.headers());
-                let caller = Caller { logged: service.payloads.draw(request.headers()), ..caller };
+                let metadata = service.registry.takes_whole().then(|| Box::new(request.headers().clone()));
+                let caller = Caller { logged: service.payloads.draw(request.headers()), metadata, ..caller };
                 Start::Infer(Arc::clone(service), head, forwarded, entry, caller, request.into_body())
             }
             Err(error) => over(status::refusal(&error)),

@@ -70,7 +70,18 @@ impl ResponseBody {
         Ok(ResponseBody::pieces(message.pieces(&prefix(length))))
     }
 
-    /// The same, compressed where that makes it smaller.
+    /// A successful response whose message is encoded already.
+    ///
+    /// # Errors
+    ///
+    /// A message beyond the limit, which clients would not read.
+    pub(super) fn encoded(message: Bytes) -> Result<ResponseBody, InferError> {
+        check_length(message.len())?;
+        let prefix = Bytes::copy_from_slice(&prefix(message.len()));
+        Ok(ResponseBody::pieces(Pieces::from_iter([prefix, message])))
+    }
+
+    /// The same as for `inference`, compressed where that makes it smaller.
     ///
     /// # Errors
     ///

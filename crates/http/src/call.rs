@@ -151,18 +151,20 @@ fn too_large(max_bytes: u64) -> InferError {
 fn parameters(model: &ModelVersion, head: &Parts, coding: Coding) -> Vec<(String, Parameter)> {
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let looks = model.spec.endpoint.as_ref().is_none_or(|endpoint| endpoint.head);
-    if !looks && content_type == "application/json" {
+    if !looks && !model.is_whole() && content_type == "application/json" {
         return Vec::new();
     }
     let query = head.uri.query().unwrap_or_default();
     let headers = call_headers::of_request(head, coding != Coding::Identity);
     let text = |name: &str, value: String| (name.to_owned(), Parameter::String(value));
-    vec![
+    let mut parameters = vec![
         text(call::CONTENT_TYPE, content_type.to_owned()),
         text(call::HEADERS, headers),
         text(call::METHOD, head.method.as_str().to_owned()),
         text(call::QUERY, query.to_owned()),
-    ]
+    ];
+    parameters.extend(model.is_whole().then(|| text(call::PATH, head.uri.path().to_owned())));
+    parameters
 }
 
 /// The refusal of a method that an endpoint does not take; none where it does.

@@ -7,7 +7,7 @@ use alipes_net::connection::RequestBody;
 use alipes_net::restricted::Restrictions;
 use alipes_protocol::InferError;
 use alipes_request::inflight::stopping;
-use alipes_service::Service;
+use alipes_service::{ModelVersion, Service};
 use alipes_stats::turn::note_request;
 use hyper::{Method, Request, Response};
 
@@ -83,6 +83,9 @@ async fn answer(
 ) -> Response<ResponseBody> {
     let route = Route::of(request.method(), request.uri().path());
     note_request(route.name(), route.model());
+    if let Some(model) = whole_model(service, &route) {
+        return Box::pin(call::call(service, &model, request, caller)).await;
+    }
     match route {
         Route::Infer { model, version } => {
             let (model, version) = (model.into_owned(), version.to_owned());
@@ -143,6 +146,21 @@ async fn answer(
             without_body(response, body)
         }
     }
+}
+
+/// The model of a request of V1 or V2, where it takes such requests as calls.
+fn whole_model(service: &Service, route: &Route<'_>) -> Option<Arc<ModelVersion>> {
+    // Most servers have no such model, and nobody looks for one there.
+    if !service.registry.takes_whole() {
+        return None;
+    }
+    let (Route::Infer { model, version }
+    | Route::Predict { model, version }
+    | Route::ExplainPrediction { model, version }) = route
+    else {
+        return None;
+    };
+    service.lookup(model, version).ok().filter(|model| model.is_whole())
 }
 
 /// Answers a request of a route for which its body says nothing.

@@ -15,6 +15,8 @@ pub const HEADERS: &str = "alipes.headers";
 pub const METHOD: &str = "alipes.method";
 /// Parameter of the request: the query string as it came, without its question mark.
 pub const QUERY: &str = "alipes.query";
+/// Parameter of the request: the path, for a model that gets requests of the inference protocols as calls.
+pub const PATH: &str = "alipes.path";
 /// Parameter of the response: the status.
 pub const STATUS: &str = "alipes.status";
 

@@ -94,6 +94,8 @@ pub struct Registry {
     models: ArcSwap<HashMap<String, Served>>,
     index: ArcSwap<Vec<IndexEntry>>,
     ready: AtomicBool,
+    /// A version was published once that takes requests of the protocols as calls.
+    whole: AtomicBool,
 }
 
 impl Registry {
@@ -103,6 +105,9 @@ impl Registry {
     ///
     /// The namespace is empty, unless names are unique in a repository alone.
     pub fn publish(&self, name: &str, namespace: &str, versions: Vec<Arc<ModelVersion>>) {
+        if versions.iter().any(|version| version.is_whole()) {
+            self.whole.store(true, Ordering::Release);
+        }
         let versions: Versions = versions.into_iter().map(|version| (version.spec.version, version)).collect();
         self.models.rcu(|models| {
             let mut models = HashMap::clone(models);
@@ -129,6 +134,11 @@ impl Registry {
     pub fn set_index(&self, index: Vec<IndexEntry>, ready: bool) {
         self.index.store(Arc::new(index));
         self.ready.store(ready, Ordering::Release);
+    }
+
+    /// Whether a model takes requests of the protocols as calls, or did: where none ever did, nobody looks for one.
+    pub fn takes_whole(&self) -> bool {
+        self.whole.load(Ordering::Acquire)
     }
 
     /// The repository index.

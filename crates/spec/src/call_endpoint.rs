@@ -15,6 +15,9 @@ pub struct CallEndpoint {
     /// The model looks at the head of a request: method, query and headers. If not, a JSON body comes by itself.
     #[serde(default = "yes")]
     pub head: bool,
+    /// Requests of the inference protocols that name the model, V1 and V2, are calls as well, whatever they hold.
+    #[serde(default)]
+    pub whole: bool,
 }
 
 fn yes() -> bool {
@@ -82,7 +85,8 @@ mod tests {
         assert!(!endpoint.takes("PUT") && !endpoint.takes("post") && !endpoint.takes("HEAD"));
         assert_eq!(endpoint.allow(), "POST, GET");
         let plain = read(r#"{"methods": ["DELETE"]}"#).unwrap();
-        assert!(!plain.stream && plain.head);
+        assert!(!plain.stream && plain.head && !plain.whole);
+        assert!(read(r#"{"methods": ["POST"], "whole": true}"#).unwrap().whole);
         assert!(!read(r#"{"methods": ["POST"], "head": false}"#).unwrap().head);
     }
 

@@ -31,11 +31,13 @@ class CallEndpoint(TypedDict):
         methods: At least one of `METHODS`.
         stream: Whether a request has any number of responses.
         head: Whether the model looks at method, query and headers. If not, a JSON body comes by itself.
+        whole: Whether requests of the inference protocols that name the model are calls too, whatever they hold.
     """
 
     methods: list[str]
     stream: bool
     head: bool
+    whole: bool
 
 
 def has_call_endpoint(config: ModelConfig) -> bool:
@@ -82,11 +84,11 @@ def _parse(text: str, name: str) -> CallEndpoint:
     methods, stream = members.get("methods", ["POST"]), members.get("stream", False)
     if not (isinstance(methods, list) and methods and all(method in METHODS for method in methods)):
         raise _bad(name, f"'methods' must be a list of some of {', '.join(METHODS)}, got {json.dumps(methods)}")
-    head = members.get("head", True)
-    for member, value in (("stream", stream), ("head", head)):
+    head, whole = members.get("head", True), members.get("whole", False)
+    for member, value in (("stream", stream), ("head", head), ("whole", whole)):
         if not isinstance(value, bool):
             raise _bad(name, f"'{member}' must be true or false, got {json.dumps(value)}")
-    return {"methods": list(dict.fromkeys(methods)), "stream": stream, "head": head}
+    return {"methods": list(dict.fromkeys(methods)), "stream": stream, "head": head, "whole": whole}
 
 
 def _bad(name: str, what: str) -> ConfigError:

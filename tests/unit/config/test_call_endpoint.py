@@ -28,7 +28,16 @@ def config(endpoint: str, more: str = "", name: str = "m") -> ModelConfig:
 def test_an_object_is_an_endpoint(text: str, methods: list[str], stream: bool) -> None:
     made = config(text, "model_transaction_policy { decoupled: true }" if stream else "")
     assert has_call_endpoint(made)
-    assert read_call_endpoint(made) == {"methods": methods, "stream": stream, "head": True}
+    assert read_call_endpoint(made) == {"methods": methods, "stream": stream, "head": True, "whole": False}
+
+
+def test_a_model_may_take_requests_of_the_protocols_as_calls() -> None:
+    assert read_call_endpoint(config('{"whole": true}')) == {
+        "methods": ["POST"],
+        "stream": False,
+        "head": True,
+        "whole": True,
+    }
 
 
 @pytest.mark.parametrize("text", ["", "http://there:80/v1", "[]", "null", "POST"])
@@ -49,6 +58,7 @@ def test_any_other_text_is_the_models_own(text: str) -> None:
         ('{"methods": [["POST"]]}', "'methods' must be a list"),
         ('{"stream": 1}', "'stream' must be true or false, got 1"),
         ('{"head": null}', "'head' must be true or false, got null"),
+        ('{"whole": "yes"}', "'whole' must be true or false, got \"yes\""),
         ('{"stream": true}', "'stream' is true, but the model_transaction_policy says decoupled: false"),
         ('{"a": ' * 100_000, "it is no JSON object"),
     ],

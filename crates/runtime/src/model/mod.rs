@@ -221,6 +221,11 @@ impl ModelVersion {
         self.spec.decoupled
     }
 
+    /// Whether requests of the inference protocols reach it as calls, whatever they hold.
+    pub fn is_whole(&self) -> bool {
+        self.spec.endpoint.as_ref().is_some_and(|endpoint| endpoint.whole)
+    }
+
     /// Whether a network thread may submit a request itself: whoever checks its words, or compares it with requests
     /// whose answers are kept, looks at all of their bytes.
     pub fn submits_at_once(&self, request: &InferRequest) -> bool {
