@@ -57,6 +57,7 @@ END_TO_END: Mapping[str, Sequence[str]] = {
     "compat": (
         "tests/e2e/perf_analyzer",
         "tests/e2e/pytriton_scripts",
+        "tests/e2e/kserve_scripts",
         "tests/e2e/clients/test_*perf_analyzer*.py",
         "tests/e2e/clients/test_*triton*.py",
         "tests/e2e/clients/test_model_analyzer.py",

@@ -11,13 +11,13 @@ from multiprocessing import spawn
 from pathlib import Path
 from typing import Final
 
-_TOOLKITS: Final = ("hermes", "pytriton")
+_TOOLKITS: Final = ("hermes", "kserve", "pytriton")
 _USAGE: Final = """\
 usage: python -m alipes.compat TOOLKIT SCRIPT [ARGUMENT ...]
        python -m alipes.compat TOOLKIT -m MODULE [ARGUMENT ...]
 
 Runs a Python script, or a module, in which imports of a toolkit are answered by alipes. The toolkits are hermes, with
-gravswell, its former name, and pytriton.
+gravswell, its former name; kserve, with kfserving, its former name; and pytriton.
 """
 
 
