@@ -22,6 +22,8 @@ _WAIT_S: Final = 1.0
 """Longest wait for a payload, and so for the check whether to end."""
 _REPORT_AFTER_S: Final = 60.0
 """How often a line says that the sink takes nothing; no line follows each event."""
+_PAUSES_S: Final = (0.05, 5.0)
+"""The first and the longest pause after a payload that the sink did not take: to ask it for each costs a core."""
 
 
 class PayloadSender(ServiceThread):
@@ -36,11 +38,12 @@ class PayloadSender(ServiceThread):
         self._core = core
         self._sink = sink
         self._source = source
+        self._pause_s = 0.0
         self._reported_s: float | None = None
         self._unreported = 0
 
     def stop(self, timeout_s: float) -> bool:
-        """Sends what waits; true if all of it was sent within `timeout_s` seconds."""
+        """Sends what waits, up to what the sink does not take; true if that ended within `timeout_s` seconds."""
         self._core.close_payloads()
         return super().stop(timeout_s)
 
@@ -49,21 +52,29 @@ class PayloadSender(ServiceThread):
             payload = self._core.next_payload(_WAIT_S)
             if payload is not None:
                 self._send(*payload)
-            elif self._stopping.is_set():
+            if self._is_over(is_empty=payload is None):
                 self._sink.close()
                 return
+
+    def _is_over(self, *, is_empty: bool) -> bool:
+        """Whether the thread is to end; pauses first where the sink did not take the last payload."""
+        if self._pause_s:
+            return self._stopping.wait(self._pause_s)
+        return is_empty and self._stopping.is_set()
 
     def _send(self, text: str, body: bytes) -> None:
         try:
             self._sink.send(cloudevent(json.loads(text), self._source), body)
         except SinkFailed as error:
             self._core.note_payloads(0, 1)
+            self._pause_s = min(max(2 * self._pause_s, _PAUSES_S[0]), _PAUSES_S[1])
             self._report(str(error))
         except Exception:  # a payload that cannot be sent must not end the log of all others
             self._core.note_payloads(0, 1)
             log.exception("a payload cannot be logged")
         else:
             self._core.note_payloads(1, 0)
+            self._pause_s = 0.0
             if self._reported_s is not None:
                 log.info("the payload log is taken again")
                 self._reported_s = None
