@@ -64,6 +64,12 @@ def test_async_requests_run_together(script: KServeScript) -> None:
     assert {"predictions": ["second"]} in answers
 
 
+def test_a_running_server_takes_one_more_model(script: KServeScript) -> None:
+    for value in (5, 6):
+        assert predict(script, "register", {"instances": ["late", value]}).document == {"predictions": ["late"]}
+        assert predict(script, "late", {"instances": []}).document == {"predictions": [value]}
+
+
 def test_explanations_are_the_models(script: KServeScript) -> None:
     answer = ask(f"{script.http}/v1/models/double:explain", {"instances": [3]})
     assert (answer.status, answer.document) == (200, {"explanations": [{"share": 3}]})

@@ -31,12 +31,21 @@ __all__ = ["Exchange", "collected"]
 
 _JSON: Final = ("application/json", STRUCTURED, "application/ld+json", "application/octet-stream")
 _GRPC: Final = "/inference.GRPCInferenceService/"
-_PATH: Final = "alipes.path"
 _NOT_FOUND: Final = 404
 # The server sets these itself.
 _OF_THE_SERVER: Final = frozenset(
     {"connection", "content-length", "date", "keep-alive", "server", "transfer-encoding", "upgrade", "content-encoding"}
 )
+
+
+class _Parameters(msgspec.Struct):
+    """Parameters of a call, of which one says what it is."""
+
+    path: str = msgspec.field(name="alipes.path", default="")
+
+
+_PARAMETERS: Final = msgspec.json.Decoder(_Parameters)
+_HEADERS: Final = msgspec.json.Decoder(dict[str, str])
 
 
 @dataclass(slots=True)
@@ -65,10 +74,10 @@ class Exchange:
             TritonModelException: If it is none that the server makes for such models.
         """
         call = read_call(request)
-        path = json.loads(request.parameters() or "{}").get(_PATH)
-        if call is None or path is None:
+        path = _PARAMETERS.decode(request.parameters() or "{}").path
+        if call is None or not path:
             raise TritonModelException(f"model '{model_name}' takes requests of V1 and V2 alone")
-        return cls(model_name, path, json.loads(call[4]), call[0], {})
+        return cls(model_name, path, _HEADERS.decode(call[4]), call[0], {})
 
     @property
     def is_grpc(self) -> bool:

@@ -73,6 +73,32 @@ class Speaker(Model):
         return {"predictions": sorted(headers)}
 
 
+class Constant(Model):
+    """Says the same to everybody."""
+
+    def __init__(self, name: str, value: int) -> None:
+        super().__init__(name)
+        self.value = value
+        self.load()
+
+    def predict(self, payload: Any, headers: dict[str, str] | None = None) -> Any:
+        return {"predictions": [self.value]}
+
+
+class Register(Model):
+    """Has its server serve one more model."""
+
+    def __init__(self, name: str, server: ModelServer) -> None:
+        super().__init__(name)
+        self.server = server
+        self.load()
+
+    def predict(self, payload: Any, headers: dict[str, str] | None = None) -> Any:
+        name, value = payload["instances"]
+        self.server.register_model(Constant(name, value))
+        return {"predictions": [name]}
+
+
 class Resting(Model):
     """Is loaded, and never healthy."""
 
@@ -138,6 +164,6 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(parents=[model_server.parser]).parse_args()
     server = ModelServer()
     models = [Doubler(options.model_name), Chain("chain"), Pair("pair"), Speaker("speaker"), Failing("failing")]
-    models += [Resting("resting"), Adder("adder")]
+    models += [Resting("resting"), Register("register", server), Adder("adder")]
     server.register_model(models[0], "alias")
     server.start(models)
