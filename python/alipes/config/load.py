@@ -236,7 +236,12 @@ def _resource(text: str) -> Resource:
 def _check(options: ServerOptions) -> None:
     """Refuse what contradicts itself, in Triton's words."""
     repository = options.repository
-    if not repository.paths and not repository.stores:
+    if repository.model_list and repository.control_mode != "poll":
+        raise ConfigError(
+            "say --model-control-mode=poll\n--model-list is followed as it changes, and other modes follow nothing",
+            key="model-list",
+        )
+    if not repository.paths and not repository.stores and not repository.model_list:
         raise ConfigError("--model-repository must be specified", key="model-repository")
     stores = stores_of(repository.paths, repository.stores)
     if repository.model_name and not stores:

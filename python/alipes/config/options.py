@@ -161,6 +161,7 @@ class RepositoryOptions:
         namespacing: Whether a model's name may stand in several repositories.
         reload: Whether the source of apps is followed.
         stores: What may be a repository, several bare models or one.
+        model_list: A file that lists models, each with where it lies; empty for none.
         model_name: Name of the model of a store that is one model alone; empty for that of its folder.
     """
 
@@ -176,6 +177,7 @@ class RepositoryOptions:
     namespacing: bool
     reload: bool = False
     stores: tuple[str, ...] = ()
+    model_list: str = ""
     model_name: str = ""
 
 

@@ -149,6 +149,10 @@ class ModelStore:
             found = self._models.get(name)
         return found[2] if found is not None else None
 
+    def failures(self) -> Mapping[str, str]:
+        """Nothing: what is no model here has no name."""
+        return {}
+
     def advice(self) -> tuple[str, ...]:
         """One sentence for each folder of the store that is no model, as far as there are models beside it."""
         with self._lock:

@@ -21,6 +21,7 @@ from alipes.types import ModelKey
 
 if TYPE_CHECKING:
     from alipes.repository.mirror import Mirror
+    from alipes.repository.model_list import ModelList
     from alipes.repository.model_store import ModelStore
 
 Need: TypeAlias = Literal["all", "one", "none"]
@@ -47,17 +48,24 @@ class Listing:
         duplicates: Names that more than one repository has; none of these can be served. None with namespaces.
         nameless: Folders whose names are no text, so that no request could name them; they are no models.
         unreadable: Why a repository could not be read, by its path or address.
+        absent: Why a model that a list names is not there, by its name.
     """
 
     folders: dict[ModelKey, ModelFolder]
     duplicates: frozenset[str]
     nameless: frozenset[str] = frozenset()
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> tuple[ModelKey, ...]:
         """Every model that any repository names, sorted."""
-        return tuple(sorted({*self.folders, *(ModelKey(name) for name in self.duplicates)}))
+        return tuple(sorted({*self.folders, *(ModelKey(name) for name in self.unserved)}))
+
+    @cached_property
+    def unserved(self) -> Mapping[str, str]:
+        """Why a model that somebody names cannot be loaded, by its name."""
+        return {**self.absent, **dict.fromkeys(self.duplicates, DUPLICATE_REASON)}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -74,7 +82,7 @@ class Repository:
         *,
         namespacing: bool = False,
         need: Need = "all",
-        stores: Iterable[ModelStore] = (),
+        stores: Iterable[ModelStore | ModelList] = (),
     ) -> None:
         """Takes the paths in the order given, folders before buckets and stores; a path given twice counts once.
 
@@ -141,7 +149,8 @@ class Repository:
         counts = Counter(folder.key for folder in found)
         duplicates = frozenset(key.name for key, count in counts.items() if count > 1)
         unique = {folder.key: folder for folder in found if folder.name not in duplicates}
-        return Listing(dict(sorted(unique.items())), duplicates, nameless, unreadable)
+        absent = {name: why for store in self._stores.values() for name, why in store.failures().items()}
+        return Listing(dict(sorted(unique.items())), duplicates, nameless, unreadable, absent)
 
     def find(self, name: str) -> tuple[ModelFolder, ...]:
         """The folders of one model: one, or with namespaces one in each repository that has it.

@@ -9,11 +9,12 @@ from typing import Final
 
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
+from alipes.repository.model_list import ModelList
 from alipes.repository.model_store import ModelStore
 from alipes.repository.storage.source import Source
 from alipes.repository.store.open import without_scheme
 
-__all__ = ["opened_stores"]
+__all__ = ["opened_list", "opened_stores"]
 
 _CLAIM: Final = "pvc://"
 _CLAIMS: Final = Path("/mnt/pvc")
@@ -48,6 +49,11 @@ def opened_stores(addresses: Sequence[str], name: str) -> list[ModelStore]:
     """
     name = name if len(addresses) == 1 else ""
     return [_opened(address, name) for address in dict.fromkeys(addresses)]
+
+
+def opened_list(file: str) -> ModelList:
+    """The models that a file lists. Nothing is read yet."""
+    return ModelList(Path(file).absolute(), _opened)
 
 
 def _opened(address: str, name: str) -> ModelStore:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from alipes.repository.repository import DUPLICATE_REASON, Listing
+from alipes.repository.repository import Listing
 from alipes.types import IndexEntry, ModelKey, ModelState
 
 # Reason of a version that was asked to go; the server stays ready without it.
@@ -154,7 +154,7 @@ class Index:
         """Every model version of which a load was tried, by name and version."""
         with self._lock:
             return list(
-                self._entries(sorted({*self._models, *self._advised(), *map(ModelKey, self._listing.duplicates)}))
+                self._entries(sorted({*self._models, *self._advised(), *map(ModelKey, self._listing.unserved)}))
             )
 
     def _advised(self) -> Iterable[ModelKey]:
@@ -177,8 +177,8 @@ class Index:
     def _entries(self, keys: Iterable[ModelKey]) -> Iterable[IndexEntry]:
         for key in keys:
             versions = self._models.get(key)
-            if key.name in self._listing.duplicates and not _serves(versions):
-                yield IndexEntry(key.name, "", ModelState.UNAVAILABLE, DUPLICATE_REASON)
+            if (reason := self._listing.unserved.get(key.name)) and not _serves(versions):
+                yield IndexEntry(key.name, "", ModelState.UNAVAILABLE, reason)
                 continue
             advice = self._advice.get(key, "")
             if not versions:

@@ -21,10 +21,12 @@ from alipes.config.options import RepositoryOptions, ServerOptions
 from alipes.config.store_schemes import is_fetched, stores_of
 from alipes.errors import RepositoryError, ServerStartError
 from alipes.process_folder import sweep
+from alipes.repository.model_list import ModelList
+from alipes.repository.model_store import ModelStore
 from alipes.repository.path_advice import refused_advice
 from alipes.repository.repository import Need, NotAFolder, Repository
 from alipes.repository.store.open import without_scheme
-from alipes.repository.stores import opened_stores
+from alipes.repository.stores import opened_list, opened_stores
 from alipes.server.boundary import server_config
 from alipes.server.control import Control
 from alipes.server.greeting import Greeting, address_of
@@ -332,7 +334,11 @@ def _open(options: RepositoryOptions) -> Repository:
     need: Need = "all" if options.exit_on_error else "one" if options.control_mode == "none" else "none"
     try:
         paths = [path for path in options.paths if not is_fetched(path)]
-        stores = opened_stores(stores_of(options.paths, options.stores), options.model_name)
+        stores: list[ModelStore | ModelList] = [
+            *opened_stores(stores_of(options.paths, options.stores), options.model_name)
+        ]
+        if options.model_list:
+            stores.append(opened_list(options.model_list))
         return Repository(paths, namespacing=options.namespacing, need=need, stores=stores)
     except RepositoryError as error:
         if not options.exit_on_error:

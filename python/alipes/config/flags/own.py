@@ -39,6 +39,15 @@ OWN: Final[tuple[Flag, ...]] = (
         option="repository.model_name",
     ),
     Flag(
+        "model-list",
+        "str",
+        "",
+        "File that lists models, each with where it lies, in the form of KServe's `models.json`. It is followed: "
+        "--model-control-mode=poll, and --repository-poll-secs says how often it is looked at.",
+        option="repository.model_list",
+        path="file",
+    ),
+    Flag(
         "model-dir",
         "list",
         (),
