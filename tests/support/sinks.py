@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
@@ -72,9 +71,9 @@ class Sink:
         """Where it is."""
         return f"http://127.0.0.1:{self._server.server_port}/events?of=models"
 
-    def take(self, count: int, wanted: Callable[[Event], bool] = lambda event: True) -> list[Event]:
-        """The next events, once so many are there."""
-        until(lambda: len([event for event in self.events if wanted(event)]) >= count, f"{count} events")
-        found = [event for event in self.events if wanted(event)]
+    def take(self, count: int) -> list[Event]:
+        """The next events, once so many are there. A test takes all of its own, or another would find them."""
+        until(lambda: len(self.events) >= count, f"{count} events")
+        found = list(self.events)
         self.events.clear()
         return found

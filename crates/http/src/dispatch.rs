@@ -181,7 +181,8 @@ async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Res
         Route::PredictorVersion { model, version } => predictors::version_status(service, &model, version).await,
         Route::ExplainPrediction { model, version } => response::empty_or(service.explain_prediction(&model, version)),
         Route::NotPredict { model, version, verb } => predictors::not_offered(service, &model, version, verb),
-        Route::Page => page::alive(),
+        // Triton has nothing there, recorded; KServe asks its runtimes there, and clients of its SDK.
+        Route::Page if service.config.live_at_root || service.registry.takes_whole() => page::alive(),
         Route::LogSettings => logging::settings(service),
         Route::TraceSettings { model } => tracing::settings(service, &model),
         Route::Region(region) => shared_memory::region(service, region).await,
@@ -198,6 +199,7 @@ async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Res
         | Route::Unload { .. }
         | Route::ChangeLog
         | Route::ChangeTracing { .. }
+        | Route::Page
         | Route::Predict { .. }
         | Route::Unknown => response::not_found(),
     }

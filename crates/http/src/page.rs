@@ -1,7 +1,8 @@
 //! The page that a browser is shown at `/`: what serves, its models and their state, and where to go on.
 //!
-//! Others, `curl` and probes, learn there that the server is alive, as from KServe's own server. All that comes from
-//! models, from repositories and from the client is escaped; the page has no script, and its policy allows none.
+//! For others, `curl` and probes, the path does not exist, as in Triton; where the server runs as KServe's runtimes do,
+//! they learn there that it is alive. All that comes from models, from repositories and from the client is escaped; the
+//! page has no script, and its policy allows none.
 
 use std::fmt::Write;
 use std::sync::Arc;

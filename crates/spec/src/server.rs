@@ -125,6 +125,9 @@ pub struct ServerConfig {
     /// Where there are some, no other is served.
     #[serde(default)]
     pub http_allowed_hosts: Vec<String>,
+    /// Whether `/` says that the server is alive, as KServe asks its runtimes.
+    #[serde(default)]
+    pub live_at_root: bool,
     /// Which control requests are allowed.
     pub control_mode: ControlMode,
     /// Whether the server is ready only while every model is.

@@ -68,6 +68,7 @@ class AliasFinder(MetaPathFinder, Loader):
         self._modules = modules
         self._roots = roots
         self._moved = moved
+        self._roots_first = _RootFinder(self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -122,12 +123,26 @@ class AliasFinder(MetaPathFinder, Loader):
                 )
         # Last: nothing that is installed is ever hidden.
         sys.meta_path.append(self)
+        sys.meta_path.insert(0, self._roots_first)
 
     def retire(self) -> None:
         """Stop answering imports; modules that were imported stay where they are in use."""
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
+        for finder in (self, self._roots_first):
+            if finder in sys.meta_path:
+                sys.meta_path.remove(finder)
         self.forget()
+
+    def root_in(self, root: str, folders: Sequence[str]) -> ModuleSpec | None:
+        """The specification of a package of the table that has names of its own, whose name these folders share.
+
+        None where the package has no names of its own: then the folders may be it, and what is below is ours.
+        """
+        row = self._modules.get(root) if root in self._roots else None
+        if not row or not self._has_nothing(root, folders):
+            return None
+        spec = ModuleSpec(root, self, origin="alipes.compat", is_package=True)
+        spec.submodule_search_locations = list(folders)
+        return spec
 
     def _is_ours(self, root: str, module: ModuleType | None) -> bool:
         """Whether modules below a package may be answered: it is one of ours, or a folder that only has its name."""
@@ -139,3 +154,23 @@ class AliasFinder(MetaPathFinder, Loader):
         """Whether folders that are no package themselves have none of a package's modules, but for those that left."""
         below = [name for name in self._modules if name.startswith(f"{root}.") and name.count(".") == 1]
         return all(PathFinder.find_spec(name, list(folders)) is None for name in below if name not in self._moved)
+
+
+class _RootFinder(MetaPathFinder):
+    """Answers for a package ahead of folders that only share its name, and are no package: Python would take them."""
+
+    def __init__(self, finder: AliasFinder) -> None:
+        self._finder = finder
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The specification of a package in the place of such folders; None for all others, which others find."""
+        if "." in fullname:
+            return None
+        others = (one for one in sys.meta_path if not isinstance(one, AliasFinder | _RootFinder))
+        found = (one.find_spec(fullname, path, target) for one in others if hasattr(one, "find_spec"))
+        spec = next((one for one in found if one is not None), None)
+        if spec is None or spec.origin is not None or spec.submodule_search_locations is None:
+            return None
+        return self._finder.root_in(fullname, list(spec.submodule_search_locations))

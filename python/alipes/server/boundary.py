@@ -47,6 +47,7 @@ def server_config(options: ServerOptions) -> str:
             "grpc_restricted": [asdict(restriction) for restriction in options.grpc_restricted],
             "http_cors_origins": options.http_cors_origins,
             "http_allowed_hosts": options.http_allowed_hosts,
+            "live_at_root": bool(options.repository.stores or options.repository.model_list),
             "control_mode": options.repository.control_mode,
             "strict_readiness": options.repository.strict_readiness,
             "allow_client_shm": options.allow_client_shm,

@@ -111,8 +111,8 @@ def test_a_dry_run_checks_everything_and_makes_nothing(cluster: Cluster, file: P
 
 
 def test_an_unknown_kind_is_named(cluster: Cluster) -> None:
-    one = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "x"}}
-    with pytest.raises(CloudError, match=r"the cluster has no kind InferenceService of serving\.kserve\.io/v1beta1"):
+    one = {"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": "x"}}
+    with pytest.raises(CloudError, match=r"the cluster has no kind Thing of example\.org/v1"):
         cluster.apply([one])
 
 

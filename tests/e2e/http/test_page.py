@@ -1,4 +1,4 @@
-"""The page at `/`: browsers see it, and everybody else that the server is alive."""
+"""The page at `/`: browsers see it, and everybody else what there was before."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def test_the_policy_allows_the_style_of_the_page_and_nothing_else(server: Server
 
 
 @pytest.mark.parametrize("accept", [None, "*/*", "application/json", "text/html;q=0"])
-def test_others_learn_that_the_server_is_alive(server: ServerProcess, accept: str | None) -> None:
+def test_others_get_what_there_was_before(server: ServerProcess, accept: str | None) -> None:
     response, text = page(server.http, {} if accept is None else {"Accept": accept})
-    assert (response.status, json.loads(text)) == (200, {"status": "alive"})
-    assert (response.headers["Content-Type"], response.headers["Vary"]) == ("application/json", "Accept")
+    assert (response.status, json.loads(text)) == (404, {"error": "Not Found"})
+    assert sorted(name.lower() for name in response.headers) == ["content-length", "content-type", "date"]
 
 
 def test_other_methods_find_no_page(server: ServerProcess) -> None:
@@ -87,6 +87,6 @@ def test_the_page_needs_the_headers_of_what_it_shows(
     server = serve(tmp_path, f"--http-restricted-api={group}:admin-key=word")
     response, text = page(server.http, BROWSER)
     assert (response.status, "admin-key" in text) == (403, True)
-    assert page(server.http, {})[0].status == 200
+    assert page(server.http, {})[0].status == 404
     response, text = page(server.http, BROWSER | {"admin-key": "word"})
     assert (response.status, "There are none in the repository." in text) == (200, True)

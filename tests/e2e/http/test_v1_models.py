@@ -102,11 +102,6 @@ def test_states_are_read_and_nothing_else(connection: http.client.HTTPConnection
     assert ask(connection, "POST", path) == (405, {"error": "Method Not Allowed"})
 
 
-def test_liveness_at_the_root_is_kserves(connection: http.client.HTTPConnection) -> None:
-    for headers in ({}, {"Accept": "*/*"}, {"User-Agent": "kube-probe/1.31", "Accept": "*/*"}):
-        assert ask(connection, "GET", "/", headers) == (200, {"status": "alive"})
-
-
 def test_restricted_groups_guard_v1_as_they_guard_v2(
     tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., ServerProcess]
 ) -> None:
@@ -121,7 +116,6 @@ def test_restricted_groups_guard_v1_as_they_guard_v2(
         ("POST", "/v1/models/none:explain"),
         ("GET", "/v1/models"),
         ("GET", "/v1/models/double"),
-        ("GET", "/"),
     ]:
         assert ask(connection, method, path) == (403, {"error": RESTRICTED}), path
     assert ask(connection, "POST", "/v1/models/double:predict", KEY) == (200, {"predictions": [[2, 4]]})

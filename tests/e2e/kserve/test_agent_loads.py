@@ -57,4 +57,4 @@ def test_models_come_and_go_as_the_agent_asks(serve: Serve, tmp_path: Path) -> N
         (store / "broken").mkdir()
         (store / "broken" / "notes.csv").write_text("")
         assert ask(server, "broken", "load") != 200
-    assert "holds notes.csv; expected a model's file" in server.output
+    server.wait_for_output("holds notes.csv; expected a model's file")

@@ -119,6 +119,14 @@ def test_row_2_http_answers_at_the_port_that_the_pod_lists(runtime: Runtime) -> 
     assert status(f"127.0.0.1:{runtime.ports[0]}", "/v2/models/iris/ready") == 200
 
 
+def test_row_12_the_root_says_that_the_server_is_alive(runtime: Runtime) -> None:
+    """KServe's own server has it, and clients of its SDK ask there."""
+    for accept in ("*/*", "application/json"):
+        request = urllib.request.Request(f"http://{runtime.server.http}/", headers={"Accept": accept})
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            assert json.loads(answer.read()) == {"status": "alive"}
+
+
 def test_row_3_grpc_answers_without_encryption_at_its_port(runtime: Runtime) -> None:
     with grpc_client.InferenceServerClient(f"127.0.0.1:{runtime.ports[1]}") as client:
         assert client.is_model_ready("iris") and client.is_server_ready()

@@ -71,3 +71,12 @@ def test_names_bring_no_framework_with_them(tmp_path: Path) -> None:
     code = "import kserve, sys; kserve.ModelServer, kserve.InferRequest, kserve.InferenceGRPCClient\n"
     code += "print(sorted({'pandas', 'orjson', 'fastapi', 'httpx', 'grpc', 'google'} & set(sys.modules)))"
     assert run(code, tmp_path, "-m", "alipes.compat", "kserve").strip() == "[]"
+
+
+def test_a_folder_of_that_name_beside_a_script_hides_nothing(tmp_path: Path) -> None:
+    (tmp_path / "kserve").mkdir()
+    (tmp_path / "kserve" / "service.yaml").touch()
+    (tmp_path / "kserve" / "mine.py").write_text("WHO = 'the folder'")
+    code = "from kserve import Model; from kserve.errors import InvalidInput; from kserve.mine import WHO; print(WHO)"
+    assert run(f"import alipes.compat.kserve; {code}", tmp_path) == "the folder\n"
+    assert run(code, tmp_path, "-m", "alipes.compat", "kserve") == "the folder\n"

@@ -8,7 +8,7 @@ pub enum Route<'a> {
     Live,
     Ready,
     Server,
-    /// What browsers are shown of the server; others learn that it is alive.
+    /// What browsers are shown of the server; others may learn that it is alive.
     Page,
     ModelReady {
         model: Cow<'a, str>,
