@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Callable
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client as Connect
@@ -67,6 +68,7 @@ def test_models_come_and_go_with_the_script(server: ServerProcess, home: Path) -
             answers = [client.infer_sample(ONE * number) for number in range(20)]
             assert [float(answer.result()["y"][0]) for answer in answers] == [2 * number for number in range(20)]
     assert list(home.iterdir()) == []
+    assert not [one.name for one in threading.enumerate() if one.name == "alipes-pytriton-listen"]
     with Client(url) as client:
         until(client.is_ready)
         assert [entry.name for entry in client.models() if entry.state == "READY"] == []

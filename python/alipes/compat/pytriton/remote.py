@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import secrets
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
@@ -42,6 +43,8 @@ _LOG: Final = logging.getLogger("alipes.compat.pytriton")
 
 _LONGEST_PATH: Final = 100
 """Most characters of a socket's path; the system has room for 107."""
+_LEAVE_WITHIN_S: Final = 5.0
+"""How long a thread that was woken has to end; it waits for nothing else."""
 
 
 class RemoteTriton(TritonBase):
@@ -125,23 +128,28 @@ class _StandInListener:
         if len(str(folder / name)) > _LONGEST_PATH:
             self._own = ProcessFolder("attached")
             folder = self._own.path
-        socket = folder / name
-        if len(str(socket)) > _LONGEST_PATH:
+        place = folder / name
+        if len(str(place)) > _LONGEST_PATH:
             most = _LONGEST_PATH - len(name) - 1
             raise PyTritonInvalidOperationError(
-                f"The path {socket} is too long for a socket: give a workspace of at most {most} characters"
+                f"The path {place} is too long for a socket: give a workspace of at most {most} characters"
             )
         key = secrets.token_bytes(32)
         self._functions = functions
-        self._listener = Listener(str(socket), "AF_UNIX", authkey=key)
+        self._listener = Listener(str(place), "AF_UNIX", authkey=key)
         self._connections: set[Connection] = set()
         self._ended = False
-        self.address = {"socket": str(socket), "key": key.hex()}
-        threading.Thread(target=self._listen, name="alipes-pytriton-listen", daemon=True).start()
+        self.address = {"socket": str(place), "key": key.hex()}
+        self._thread = threading.Thread(target=self._listen, name="alipes-pytriton-listen", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Let go of the stand-ins that there are, and take no other."""
         self._ended = True
+        # A socket that is closed wakes nobody who waits at it: a caller does, who has no key.
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+            caller.connect(self.address["socket"])
+        self._thread.join(_LEAVE_WITHIN_S)
         self._listener.close()
         for connection in list(self._connections):
             with suppress(OSError):
