@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from alipes.deploy.helm.chart import chart_files
 from alipes.deploy.yaml_text import documents_of
 from alipes.errors import ConfigError
 from support.deployment_values import VALUE_SETS
+from support.helm_engine import HelmEngine, Refused
 
 pytestmark = pytest.mark.extra("deploy")
 
@@ -22,9 +23,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("charts") / "alipes", {})
 
 
-def engine() -> Any:
-    """Helm's own, as a library."""
-    return import_module("helm_python.chart")
+@pytest.fixture(scope="module")
+def helm() -> Iterator[HelmEngine]:
+    with HelmEngine() as engine:
+        yield engine
 
 
 def written(folder: Path, values: dict[str, Any]) -> Path:
@@ -34,9 +36,8 @@ def written(folder: Path, values: dict[str, Any]) -> Path:
     return folder
 
 
-def rendered(folder: Path, values: dict[str, Any]) -> list[Any]:
-    chart = engine().Chart.load(folder)
-    texts = [text for name, text in chart.render(values).items() if not name.endswith(".txt")]
+def rendered(helm: HelmEngine, folder: Path, values: dict[str, Any]) -> list[Any]:
+    texts = [text for name, text in helm.render(folder, values).items() if not name.endswith(".txt")]
     return [document for text in texts for document in documents_of(text, "chart")]
 
 
@@ -45,20 +46,20 @@ def by_name(objects: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
 
 
 @pytest.mark.parametrize("name", VALUE_SETS)
-def test_helm_gives_what_the_plain_writer_gives(folder: Path, name: str) -> None:
+def test_helm_gives_what_the_plain_writer_gives(helm: HelmEngine, folder: Path, name: str) -> None:
     values = VALUE_SETS[name]
     plain = kubernetes_objects(described(values))
-    assert by_name(rendered(folder, values)) == by_name(plain)
+    assert by_name(rendered(helm, folder, values)) == by_name(plain)
 
 
-def test_values_that_were_chosen_are_the_charts_own(tmp_path: Path) -> None:
+def test_values_that_were_chosen_are_the_charts_own(helm: HelmEngine, tmp_path: Path) -> None:
     values = VALUE_SETS["gpus"]
     chart = written(tmp_path / "alipes", values)
-    assert by_name(rendered(chart, {})) == by_name(kubernetes_objects(described(values)))
+    assert by_name(rendered(helm, chart, {})) == by_name(kubernetes_objects(described(values)))
 
 
-def test_helm_has_nothing_to_say_against_the_chart(folder: Path) -> None:
-    said = engine().lint(folder, strict=True, kube_version="v1.37.0")
+def test_helm_has_nothing_to_say_against_the_chart(helm: HelmEngine, folder: Path) -> None:
+    said = helm.lint(folder, strict=True, kube_version="v1.37.0")
     assert [line["error"] for line in said["messages"]] == ["icon is recommended"]
     assert said["errors"] == []
 
@@ -77,14 +78,13 @@ def test_helm_has_nothing_to_say_against_the_chart(folder: Path) -> None:
     ],
     ids=str,
 )
-def test_helm_refuses_the_values_that_we_refuse(folder: Path, values: dict[str, Any]) -> None:
+def test_helm_refuses_the_values_that_we_refuse(helm: HelmEngine, folder: Path, values: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         described(values)
-    chart = engine().Chart.load(folder)
-    with pytest.raises(import_module("helm_python.errors").HelmError):
-        chart.render(values)
+    with pytest.raises(Refused):
+        helm.render(folder, values)
 
 
-def test_the_notes_name_the_address(folder: Path) -> None:
-    notes = engine().Chart.load(folder).render({"name": "models"}, namespace="waves")["alipes/templates/NOTES.txt"]
+def test_the_notes_name_the_address(helm: HelmEngine, folder: Path) -> None:
+    notes = helm.render(folder, {"name": "models"}, namespace="waves")["alipes/templates/NOTES.txt"]
     assert "dns:///models-servers.waves:8001" in notes
