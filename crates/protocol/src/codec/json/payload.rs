@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::response::Encoder;
-use super::write;
 use crate::{Datatype, Parameter, Tensor};
 
 /// What stands in the place of a value that is not logged.
@@ -30,7 +29,7 @@ pub struct Payload<'a> {
 pub fn encode_payload(payload: Payload<'_>, redacted: &BTreeSet<String>) -> Vec<u8> {
     let mut encoder = Encoder::default();
     encoder.preamble(payload.id, payload.model, payload.version);
-    parameters(&mut encoder, payload.parameters, redacted);
+    encoder.parameters(&shown(payload.parameters, redacted));
     encoder.text(b",\"");
     encoder.text(payload.side.as_bytes());
     encoder.text(b"\":[");
@@ -43,22 +42,11 @@ pub fn encode_payload(payload: Payload<'_>, redacted: &BTreeSet<String>) -> Vec<
     encoder.head
 }
 
-fn parameters(encoder: &mut Encoder, parameters: &[(String, Parameter)], redacted: &BTreeSet<String>) {
-    if parameters.is_empty() {
-        return;
-    }
-    encoder.text(b",\"parameters\":{");
-    for (index, (key, value)) in parameters.iter().enumerate() {
-        encoder.separate(index);
-        if redacted.contains(key) {
-            write::string(&mut encoder.head, key.as_bytes());
-            encoder.text(b":");
-            write::string(&mut encoder.head, REDACTED.as_bytes());
-        } else {
-            encoder.parameter(key, value);
-        }
-    }
-    encoder.text(b"}");
+fn shown(parameters: &[(String, Parameter)], redacted: &BTreeSet<String>) -> Vec<(String, Parameter)> {
+    let value = |key: &String, value: &Parameter| {
+        if redacted.contains(key) { Parameter::String(REDACTED.to_owned()) } else { value.clone() }
+    };
+    parameters.iter().map(|(key, one)| (key.clone(), value(key, one))).collect()
 }
 
 #[cfg(test)]

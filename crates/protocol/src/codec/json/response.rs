@@ -122,7 +122,7 @@ impl Encoder {
         self.text(b"\"");
     }
 
-    fn parameters(&mut self, parameters: &[(String, Parameter)]) {
+    pub(super) fn parameters(&mut self, parameters: &[(String, Parameter)]) {
         if !parameters.is_empty() {
             self.text(b",\"parameters\":{");
             for (index, (key, value)) in parameters.iter().enumerate() {
