@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from alipes.compat.kserve.constants import GRPC_CONTENT_DATATYPE_MAPPINGS
 from alipes.compat.kserve.documents import InferenceRequest, dump, parse
 from alipes.compat.kserve.errors import InvalidInput
 from alipes.compat.kserve.messages import message_class
@@ -231,24 +230,8 @@ class InferRequest:
         Raises:
             InvalidInput: If the elements of an input are no list, or its datatype is none of the protocol's.
         """
-        inputs, raw = [], []
-        for tensor in self.inputs:
-            if isinstance(tensor.data, np.ndarray):
-                tensor.set_data_from_numpy(tensor.data, binary_data=True)
-            one: dict[str, Any] = {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype}
-            if tensor.parameters:
-                one["parameters"] = to_grpc_parameters(tensor.parameters)
-            if tensor._raw_data is not None:
-                raw.append(tensor._raw_data)
-            else:
-                if not isinstance(tensor.data, list):
-                    raise InvalidInput("input data is not a List")
-                field = GRPC_CONTENT_DATATYPE_MAPPINGS.get(tensor.datatype)
-                if field is None:
-                    raise InvalidInput("invalid input datatype")
-                tensor.data = [value.encode() if isinstance(value, str) else value for value in tensor.data]
-                one["contents"] = {field: tensor.data}
-            inputs.append(one)
+        raw: list[bytes] = []
+        inputs = [tensor.to_message(raw) for tensor in self.inputs]
         outputs = [
             {"name": one.name, **({"parameters": to_grpc_parameters(one.parameters)} if one.parameters else {})}
             for one in self.request_outputs or ()

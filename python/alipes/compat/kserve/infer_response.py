@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from alipes.compat.kserve.constants import GRPC_CONTENT_DATATYPE_MAPPINGS
 from alipes.compat.kserve.documents import dump, parse
 from alipes.compat.kserve.errors import InvalidInput
 from alipes.compat.kserve.messages import message_class
@@ -207,28 +206,13 @@ class InferResponse:
         Raises:
             InvalidInput: If the elements of an output are no list, or its datatype is none of the protocol's.
         """
-        outputs, raw = [], []
+        raw: list[bytes] = []
         # FP16 has no field of its own.
         is_raw = self._use_binary_outputs or any(tensor.datatype == "FP16" for tensor in self.outputs)
         for tensor in self.outputs:
             if is_raw and tensor.data and isinstance(tensor.data, list):
                 tensor.data = tensor.as_numpy()
-            if isinstance(tensor.data, np.ndarray):
-                tensor.set_data_from_numpy(tensor.data, binary_data=True)
-            one: dict[str, Any] = {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype}
-            if tensor.parameters:
-                one["parameters"] = to_grpc_parameters(tensor.parameters)
-            if tensor._raw_data is not None:
-                raw.append(tensor._raw_data)
-            else:
-                if not isinstance(tensor.data, list):
-                    raise InvalidInput("output data is not a List")
-                field = GRPC_CONTENT_DATATYPE_MAPPINGS.get(tensor.datatype)
-                if field is None:
-                    raise InvalidInput("to_grpc: invalid output datatype")
-                tensor.data = [value.encode() if isinstance(value, str) else value for value in tensor.data]
-                one["contents"] = {field: tensor.data}
-            outputs.append(one)
+        outputs = [tensor.to_message(raw) for tensor in self.outputs]
         return message_class("ModelInferResponse")(
             id=self.id,
             model_name=self.model_name,

@@ -8,33 +8,23 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from alipes.compat.kserve.constants import GRPC_CONTENT_DATATYPE_MAPPINGS
 from alipes.compat.kserve.errors import InferenceError, InvalidInput
 from alipes.compat.kserve.numpy_codec import from_np_dtype, to_np_dtype
+from alipes.compat.kserve.parameters import to_grpc_parameters
 from alipes.compat.kserve.tensor_bytes import deserialize_bytes_tensor, serialized
 
 __all__ = ["InferInput", "InferOutput", "RequestedOutput", "get_content"]
 
 _SIZE: Final = "binary_data_size"
-_FIELDS: Final = {
-    "BOOL": "bool_contents",
-    "UINT8": "uint_contents",
-    "UINT16": "uint_contents",
-    "UINT32": "uint_contents",
-    "UINT64": "uint64_contents",
-    "INT8": "int_contents",
-    "INT16": "int_contents",
-    "INT32": "int_contents",
-    "INT64": "int64_contents",
-    "FP32": "fp32_contents",
-    "FP64": "fp64_contents",
-    "BYTES": "bytes_contents",
-}
 
 
 class _Tensor:
     """A named tensor: its elements as a list or an array, or as the bytes that are sent."""
 
     _no_type: str
+    _no_list: str
+    _no_field: str
 
     def __init__(
         self,
@@ -135,6 +125,29 @@ class _Tensor:
         values = array.ravel().tolist()
         self._data = [_text(one) for one in values] if self._datatype == "BYTES" else values
 
+    def to_message(self, raw: list[bytes]) -> dict[str, Any]:
+        """The fields of its message. What is sent as bytes is added to `raw`, which stands beside the tensors there.
+
+        Raises:
+            InvalidInput: If its elements are no list, or its datatype has no field in a message.
+        """
+        if isinstance(self.data, np.ndarray):
+            self._set(self.data, True)
+        fields: dict[str, Any] = {"name": self.name, "shape": self.shape, "datatype": self.datatype}
+        if self.parameters:
+            fields["parameters"] = to_grpc_parameters(self.parameters)
+        if self._raw_data is not None:
+            raw.append(self._raw_data)
+            return fields
+        if not isinstance(self.data, list):
+            raise InvalidInput(self._no_list)
+        field = GRPC_CONTENT_DATATYPE_MAPPINGS.get(self.datatype)
+        if field is None:
+            raise InvalidInput(self._no_field)
+        self.data = [value.encode() if isinstance(value, str) else value for value in self.data]
+        fields["contents"] = {field: self.data}
+        return fields
+
     def to_dict(self) -> dict[str, Any]:
         """Its fields."""
         return {
@@ -165,6 +178,8 @@ class InferInput(_Tensor):
     """An input of a request."""
 
     _no_type = "invalid datatype None in the input"
+    _no_list = "input data is not a List"
+    _no_field = "invalid input datatype"
 
     def as_string(self) -> list[str]:
         """The elements of a BYTES tensor of two dimensions as texts, in a row.
@@ -193,6 +208,8 @@ class InferOutput(_Tensor):
     """An output of a response."""
 
     _no_type = "invalid datatype in the input"
+    _no_list = "output data is not a List"
+    _no_field = "to_grpc: invalid output datatype"
 
     def set_data_from_numpy(self, output_tensor: npt.NDArray[Any], binary_data: bool = True) -> None:
         """Take the elements of an array; moments of numpy are sent as texts.
@@ -204,9 +221,12 @@ class InferOutput(_Tensor):
         Raises:
             InferenceError: If it is another array, or its bytes are no text where they have to be.
         """
-        if isinstance(output_tensor, np.ndarray) and output_tensor.dtype.kind == "M":
-            output_tensor = output_tensor.astype(np.object_)
         self._set(output_tensor, binary_data)
+
+    def _set(self, array: npt.NDArray[Any], binary_data: bool) -> None:
+        if isinstance(array, np.ndarray) and array.dtype.kind == "M":
+            array = array.astype(np.object_)
+        super()._set(array, binary_data)
 
 
 class RequestedOutput:
@@ -260,9 +280,9 @@ def get_content(datatype: str, data: Any) -> list[Any]:
     """
     if datatype == "FP16":
         return []
-    if datatype not in _FIELDS:
+    if datatype not in GRPC_CONTENT_DATATYPE_MAPPINGS:
         raise InvalidInput("invalid content type")
-    return list(getattr(data, _FIELDS[datatype]))
+    return list(getattr(data, GRPC_CONTENT_DATATYPE_MAPPINGS[datatype]))
 
 
 def _text(value: Any) -> str:
