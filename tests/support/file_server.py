@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -61,12 +62,16 @@ class FileServer:
 
 
 @contextmanager
-def file_server(**files: bytes) -> Iterator[FileServer]:
-    """Serves until the block ends."""
+def file_server(encrypted: ssl.SSLContext | None = None, **files: bytes) -> Iterator[FileServer]:
+    """Serves until the block ends, over HTTPS where a context is given."""
     state = FileServer(files={f"/{name}": content for name, content in files.items()})
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def handle(self) -> None:
+            with suppress(ssl.SSLError):  # a client that does not trust the certificate
+                super().handle()
 
         def do_GET(self) -> None:
             status, headers, body = state.answer(self.path, {name.lower(): text for name, text in self.headers.items()})
@@ -87,7 +92,10 @@ def file_server(**files: bytes) -> Iterator[FileServer]:
             """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{server.server_address[1]}"
+    if encrypted is not None:
+        # Handshakes belong to the threads of connections: one that fails must not end the loop.
+        server.socket = encrypted.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    state.address = f"{'http' if encrypted is None else 'https'}://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -16,7 +16,7 @@ from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.layout import ModelFolder, check_model_name, holds_model, subdirectories
 from alipes.repository.path_advice import beside_advice, empty_advice
-from alipes.repository.store.open import without_scheme
+from alipes.repository.store.open import client_of, without_scheme
 from alipes.types import ModelKey
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Repository:
             stores: Further places, whose models may be in any form.
 
         Raises:
-            RepositoryError: If a path that is needed is absent or no folder, or one is no text.
+            RepositoryError: If a folder that is needed is absent or none, or one is no text. What lies elsewhere is
+                looked for by `fetch`.
         """
         wanted = list(dict.fromkeys(map(without_scheme, paths)))
         # Path -> the bucket that it is a copy of.
@@ -107,7 +108,12 @@ class Repository:
         self._seen: dict[Path, list[str]] = {}
         for path in self.paths:
             _check_text(path)
-        self._check(need)
+        self._refused = 0
+        try:
+            self._check([refusal for path in self.paths if (refusal := self._refusal(path)) is not None])
+        except RepositoryError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Removes the copies of buckets, and what was arranged. For after the last version has ended."""
@@ -117,19 +123,21 @@ class Repository:
             mirror.close()
 
     def fetch(self) -> None:
-        """Brings the stores here that lie elsewhere.
+        """Opens the buckets, and brings the stores here that lie elsewhere. May wait for a network for long.
 
         Raises:
-            RepositoryError: If one that is needed cannot be had: all of them where that is so of folders, too.
+            RepositoryError: If one that is needed cannot be had.
         """
-        failures = []
-        for store in self._stores.values():
+        failures: list[RepositoryError] = []
+        for bring in (
+            *(mirror.open for mirror in self._mirrors.values()),
+            *(store.fetch for store in self._stores.values()),
+        ):
             try:
-                store.fetch()
+                bring()
             except RepositoryError as error:
                 failures.append(error)
-        if failures and (self._need == "all" or (self._need == "one" and len(failures) == len(self.paths))):
-            raise failures[0]
+        self._check(failures)
 
     def cancel(self) -> None:
         """Gives up what is being fetched: the server is about to stop."""
@@ -205,17 +213,17 @@ class Repository:
         """Changes when a model's folder is added to a repository or taken away. Costs two system calls a repository."""
         return tuple(_folder_stamp(path) for path in self.paths)
 
-    def _check(self, need: Need) -> None:
-        """Refuses paths that are needed and not there."""
-        refusals = [refusal for path in self.paths if (refusal := self._refusal(path)) is not None]
-        if refusals and (need == "all" or (need == "one" and len(refusals) == len(self.paths))):
-            self.close()
+    def _check(self, refusals: Sequence[RepositoryError]) -> None:
+        """Raises the first refusal, where a path that is needed was refused."""
+        self._refused += len(refusals)
+        if refusals and (self._need == "all" or (self._need == "one" and self._refused == len(self.paths))):
             raise refusals[0]
 
     def _refusal(self, path: Path) -> RepositoryError | None:
+        """Why a folder or a store of this machine is none, or a bucket is of no known kind."""
         try:
             if (mirror := self._mirrors.get(path)) is not None:
-                mirror.open()
+                client_of(mirror.url)
             elif (store := self._stores.get(path)) is not None:
                 store.check()
             else:

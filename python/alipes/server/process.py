@@ -12,6 +12,7 @@ from alipes.backends.attached.socket import keep_socket
 from alipes.config.options import ServerOptions
 from alipes.config.unguarded import unguarded
 from alipes.errors import AlipesError
+from alipes.repository.storage.authorities import trust_bundle
 from alipes.server.installation import check_installation
 from alipes.server.log import configure, log, reopen
 from alipes.server.memory import bound_heaps
@@ -53,13 +54,18 @@ def run(
     with Wakeup() as wakeup:
         try:
             check_installation()
+            trusted = trust_bundle(os.environ)
             if options.worker.attached_socket is not None:
                 keep_socket(options.worker.attached_socket)
             # Binds: a port in use is an error before any model is loaded.
             server = InProcessServer(options, greets=greets, companion=companion)
         except AlipesError as error:
             return _refuse(explain(error))
-        return _serve(server, wakeup, options.exit_timeout_s, explain)
+        try:
+            return _serve(server, wakeup, options.exit_timeout_s, explain)
+        finally:
+            if trusted is not None:
+                trusted.close()
 
 
 def _serve(

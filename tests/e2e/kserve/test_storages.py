@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import socket
+import ssl
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from alipes import Client
+from support.certificates import Authority
 from support.file_server import file_server
 from support.models import times
 from support.server import ServerProcess
@@ -59,6 +61,27 @@ def test_a_store_that_cannot_be_had_ends_the_start_with_the_reason(tmp_path: Pat
             with ServerProcess(address, environment={"TMPDIR": str(tmp_path)}) as server:
                 assert server.wait() == 1
             assert what in server.output.replace("\n  ", " ")
+
+
+def test_stores_are_fetched_from_hosts_that_the_mounted_bundle_vouches_for(serve: Serve, tmp_path: Path) -> None:
+    """KServe mounts its configured authorities into pods; a server without them does not trust the host."""
+    authority = Authority(tmp_path)
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    files = authority.files("store")
+    own.load_cert_chain(files.certificate, files.key)
+    (tmp_path / "cabundle.crt").write_bytes(authority.root_pem)
+    mounted = {"CA_BUNDLE_CONFIGMAP_NAME": "authorities", "CA_BUNDLE_VOLUME_MOUNT_POINT": str(tmp_path)}
+    with file_server(own) as store:
+        store.files = {"/single.onnx": MODEL}
+        flags = (f"--model-store={store.address}/single.onnx",)
+        server = serve(*flags, environment=mounted | {"TMPDIR": str(tmp_path)})
+        assert answers(server, "single")
+        with ServerProcess(*flags, environment={"TMPDIR": str(tmp_path)}) as stranger:
+            assert stranger.wait() == 1
+    assert "CERTIFICATE_VERIFY_FAILED" in stranger.output
+    with ServerProcess(*flags, environment=mounted | {"CA_BUNDLE_VOLUME_MOUNT_POINT": str(tmp_path / "x")}) as lost:
+        assert lost.wait() == 1
+    assert "mount the bundle there" in lost.output
 
 
 def test_a_signal_ends_a_start_whose_store_does_not_come(tmp_path: Path) -> None:

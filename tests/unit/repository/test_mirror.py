@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -120,9 +121,14 @@ def test_a_bucket_that_is_not_there_yet_keeps_no_folder_from_being_read(
     (tmp_path / "folder" / "c").mkdir(parents=True)
     with monkeypatch.context() as patch:
         patch.setattr("alipes.repository.mirror.open_store", refuse)
-        with pytest.raises(RepositoryError, match="there is no bucket"):
-            Repository([tmp_path / "folder", "s3://bucket"])
+        patch.setattr("alipes.repository.repository.client_of", str)  # its package may be missing
+        with (
+            closing(Repository([tmp_path / "folder", "s3://bucket"])) as needed,
+            pytest.raises(RepositoryError, match="there is no bucket"),
+        ):
+            needed.fetch()
         repository = Repository([tmp_path / "folder", "s3://bucket"], need="none")
+        repository.fetch()
         listing = repository.read()
         assert (listing.names, listing.unreadable) == (("c",), {"s3://bucket": str(missing)})
         assert [folder.name for folder in repository.find("c")] == ["c"]
@@ -133,6 +139,24 @@ def test_a_bucket_that_is_not_there_yet_keeps_no_folder_from_being_read(
     listing = repository.read()
     assert (listing.names, listing.unreadable) == (("a", "b", "c"), {})
     repository.close()
+
+
+@pytest.mark.parametrize(("folder", "starts"), [("folder", True), ("absent", False)])
+def test_one_place_that_can_be_read_is_enough_and_none_is_not(
+    folder: str, starts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(url: str, *, create: bool) -> Folder:
+        raise RepositoryError(f"cannot open {url}")
+
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setattr("alipes.repository.mirror.open_store", refuse)
+    monkeypatch.setattr("alipes.repository.repository.client_of", str)
+    with closing(Repository([tmp_path / folder, "s3://bucket"], need="one")) as repository:
+        if starts:
+            repository.fetch()
+        else:
+            with pytest.raises(RepositoryError, match="cannot open s3://bucket"):
+                repository.fetch()
 
 
 def test_sums_of_files_are_compared_with_the_copy_that_is_loaded(mirror: Mirror, store: Folder) -> None:

@@ -202,11 +202,26 @@ def test_keys_are_read_where_kserve_puts_them() -> None:
     assert bucket_options("s3://b", "", environ) == keys | {"client_kwargs": {"region_name": "r", "verify": False}}
     plain = {"awsAnonymousCredential": "true", "S3_ENDPOINT": "host:9000", "S3_USE_HTTPS": "0"}
     assert bucket_options("s3://b", "", plain) == {"anon": True, "endpoint_url": "http://host:9000"}
+    virtual = {"S3_USER_VIRTUAL_BUCKET": "true", "S3_USE_ACCELERATE": "true", "S3_VERIFY_SSL": "0"}
+    assert bucket_options("s3://b", "", virtual) == {
+        "client_kwargs": {"verify": False},
+        "config_kwargs": {"s3": {"addressing_style": "virtual", "use_accelerate_endpoint": True}},
+    }
     assert bucket_options("az://c", "acc", {}) == {"account_name": "acc", "anon": True}
     azure = {"AZ_CLIENT_ID": "i", "AZURE_STORAGE_ACCESS_KEY": "k"}
     assert bucket_options("az://c", "acc", azure) == {"account_name": "acc", "account_key": "k", "client_id": "i"}
     with pytest.raises(RepositoryError, match="STORAGE_CONFIG is no JSON object"):
         bucket_options("s3://b", "", {"STORAGE_CONFIG": "{secret"})
+
+
+def test_the_client_of_s3_trusts_the_bundle_that_the_platform_mounts(tmp_path: Path) -> None:
+    mounted = {"CA_BUNDLE_CONFIGMAP_NAME": "authorities", "CA_BUNDLE_VOLUME_MOUNT_POINT": str(tmp_path)}
+    with pytest.raises(RepositoryError, match=r"there is no .*cabundle\.crt: mount the bundle there"):
+        bucket_options("s3://b", "", mounted)
+    bundle = write(tmp_path / "cabundle.crt")
+    assert bucket_options("s3://b", "", mounted) == {"client_kwargs": {"verify": str(bundle)}}
+    assert bucket_options("s3://b", "", mounted | {"S3_VERIFY_SSL": "0"}) == {"client_kwargs": {"verify": False}}
+    assert bucket_options("s3://b", "", mounted | {"AWS_CA_BUNDLE": "own"}) == {}  # the client reads it itself
 
 
 def test_a_container_of_azure_is_known_by_its_web_address() -> None:

@@ -18,6 +18,7 @@ from alipes.process_folder import ProcessFolder
 from alipes.repository.bare_models import visible
 from alipes.repository.mirror import Mirror
 from alipes.repository.storage.archive import unpack
+from alipes.repository.storage.authorities import bundle_of
 
 __all__ = ["BUCKETS", "BucketSource", "blob_address", "bucket_options"]
 
@@ -31,6 +32,7 @@ _BLOB: Final = re.compile(
 
 _ARCHIVE: Final = re.compile(r".*\.(zip|tar|tgz|tar\.(gz|bz2|xz))", re.IGNORECASE)
 _YES: Final = ("1", "true", "yes", "on")
+_NO: Final = ("0", "false")
 
 
 def blob_address(url: str) -> tuple[str, str] | None:
@@ -124,7 +126,7 @@ def _of_secret(environ: Mapping[str, str]) -> dict[str, Any]:
     names = {"endpoint_url": "endpoint_url", "access_key_id": "key", "secret_access_key": "secret"}
     options: dict[str, Any] = {ours: str(secret[theirs]) for theirs, ours in names.items() if secret.get(theirs)}
     client = {"region_name": secret.get("region"), "verify": secret.get("ca_bundle")}
-    if str(secret.get("verify_ssl", "1")).lower() in ("0", "false"):
+    if str(secret.get("verify_ssl", "1")).lower() in _NO:
         client["verify"] = False
     if client := {name: value for name, value in client.items() if value is not None}:
         options["client_kwargs"] = client
@@ -133,17 +135,38 @@ def _of_secret(environ: Mapping[str, str]) -> dict[str, Any]:
     return options
 
 
+_STYLES: Final[Mapping[str, tuple[str, object]]] = {
+    "S3_USER_VIRTUAL_BUCKET": ("addressing_style", "virtual"),
+    "S3_USE_ACCELERATE": ("use_accelerate_endpoint", True),
+}
+"""What KServe's variables ask of the client of S3, in that client's words. Source: s3_secret.go."""
+
+
+def _s3_options(environ: Mapping[str, str]) -> dict[str, Any]:
+    options = _of_secret(environ)
+    client: dict[str, Any] = options.get("client_kwargs", {})
+    if environ.get("S3_VERIFY_SSL", "").lower() in _NO:
+        client.setdefault("verify", False)
+    if not environ.get("AWS_CA_BUNDLE") and (bundle := bundle_of(environ)) is not None:
+        client.setdefault("verify", str(bundle))
+    if styles := dict(style for name, style in _STYLES.items() if environ.get(name, "").lower() in _YES):
+        options["config_kwargs"] = {"s3": styles}
+    if client:
+        options["client_kwargs"] = client
+    if environ.get("awsAnonymousCredential", "").lower() in _YES:
+        options["anon"] = True
+    if environ.get("S3_ENDPOINT") and not environ.get("AWS_ENDPOINT_URL"):
+        plain = environ.get("S3_USE_HTTPS", "1").lower() not in _YES
+        options["endpoint_url"] = f"{'http' if plain else 'https'}://{environ['S3_ENDPOINT']}"
+    return options
+
+
 def bucket_options(address: str, account: str, environ: Mapping[str, str]) -> dict[str, Any]:
     """What the clients of buckets do not read from the environment themselves. Source: KServe's secrets."""
     scheme = address.partition("://")[0]
     options: dict[str, Any] = {}
     if scheme == "s3":
-        options = _of_secret(environ)
-        if environ.get("awsAnonymousCredential", "").lower() in _YES:
-            options["anon"] = True
-        if environ.get("S3_ENDPOINT") and not environ.get("AWS_ENDPOINT_URL"):
-            plain = environ.get("S3_USE_HTTPS", "1").lower() not in _YES
-            options["endpoint_url"] = f"{'http' if plain else 'https'}://{environ['S3_ENDPOINT']}"
+        options = _s3_options(environ)
     elif scheme in ("az", "abfs", "abfss"):
         names = {
             "account_key": ("AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_ACCOUNT_KEY"),

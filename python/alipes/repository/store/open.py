@@ -11,7 +11,7 @@ from typing import Any, Final
 from alipes.errors import RepositoryError
 from alipes.repository.store.base import Store
 
-__all__ = ["open_store", "without_scheme"]
+__all__ = ["client_of", "open_store", "without_scheme"]
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +74,13 @@ def without_scheme(root: str | os.PathLike[str]) -> str | os.PathLike[str]:
     return unquote(address.removeprefix("file://").removeprefix("localhost"))
 
 
-def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: bool) -> Store:
+def client_of(address: str) -> Any:
+    """The class of fsspec that reads a bucket. Needs no network.
+
+    Raises:
+        RepositoryError: If its scheme is not offered, or its package is missing.
+    """
+    scheme = address.partition("://")[0]
     if scheme in _NOT_YET:
         raise RepositoryError(f"{scheme}:// is not offered: {_OFFERED}")
     if scheme in _AZURE:
@@ -86,13 +92,17 @@ def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: 
     try:
         import_module(package)
         fsspec: Any = import_module("fsspec")
-        kind = fsspec.get_filesystem_class(scheme)
+        return fsspec.get_filesystem_class(scheme)
     except ImportError as error:
         raise RepositoryError(
             f"{address}: repositories at {scheme}:// need the package {package}: pip install 'alipes[{extra}]'"
         ) from error
     except ValueError as error:
         raise RepositoryError(f"{address}: {scheme}:// is unknown: {_OFFERED}") from error
+
+
+def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: bool) -> Store:
+    client = client_of(address)
     settings = dict(options)
     if "credentials" in settings and scheme in ("gs", "gcs"):
         settings["token"] = settings.pop("credentials")
@@ -100,10 +110,10 @@ def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: 
         settings.setdefault("endpoint_url", match["endpoint"])
         place = match["rest"]
     else:
-        place = kind._strip_protocol(address)
+        place = client._strip_protocol(address)
     try:
         # A cache of listings would hide what others write.
-        files = kind(use_listings_cache=False, skip_instance_cache=True, **settings)
+        files = client(use_listings_cache=False, skip_instance_cache=True, **settings)
     except (TypeError, ValueError, OSError) as error:
         raise RepositoryError(f"cannot open {address}: {error}") from error
     from alipes.repository.store.bucket import BucketStore
