@@ -80,6 +80,10 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
         "predictor": IRIS
         | {"payloadLog": {"url": "http://sink/", "sample": 0.01, "headers": ["x-team"], "redacted": ["name"]}}
     },
+    "payload log of files": {
+        "predictor": IRIS
+        | {"payloadLog": {"url": "s3://logs/iris", "format": "parquet", "batchSize": 500, "batchIntervalS": 60}}
+    },
     "logger of files": {
         "predictor": IRIS
         | {

@@ -341,13 +341,17 @@ class PayloadOptions:
     """Which requests and responses are logged, and where they are sent.
 
     Attributes:
-        url: Where they are sent as CloudEvents; empty logs none.
+        url: Where they are sent as CloudEvents, or written as files; empty logs none.
         mode: Whether requests are logged, responses, or both.
         sample: The share of requests that are logged, from 0 to 1.
         headers: Headers that are logged with a request, in lower case.
         redacted: Names of headers, parameters and tensors whose value is not logged.
         max_bytes: Bytes that may wait.
-        timeout_s: Seconds in which the sink must take one.
+        timeout_s: Seconds in which a sink of HTTP must take one.
+        is_files: Whether they are written as files.
+        format: Of these files.
+        batch_size: Most records of a file.
+        batch_interval_s: Longest time that a record waits for others of its file, in seconds.
         source: What events say of the server: attributes of CloudEvents.
     """
 
@@ -358,6 +362,10 @@ class PayloadOptions:
     redacted: tuple[str, ...]
     max_bytes: int
     timeout_s: float
+    is_files: bool
+    format: Literal["json", "csv", "parquet"]
+    batch_size: int
+    batch_interval_s: float
     source: tuple[tuple[str, str], ...]
 
 

@@ -27,20 +27,32 @@ def read_payloads(fields: Mapping[str, Any], keys: Sequence[str], environ: Mappi
         ConfigError: For a share that is none, or an address that nothing can be sent to.
     """
     url: str = fields["payloads.url"]
-    parts = urlsplit(url)
-    if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
-        raise ConfigError(f"'{url}' is no URL of HTTP, such as http://sink:8080/", key="payload-log-url")
-    if parts.username is not None:
-        raise ConfigError("a URL with a password would be in logs: the sink must do without", key="payload-log-url")
+    is_files = _check(url)
+    if url and not is_files and fields["payloads.format"] != "json":
+        raise ConfigError(f"'{url}' takes events, and no files", key="payload-log-format")
     headers = [name.lower() for name in fields["payloads.headers"]]
     redacted = {name.lower() for name in (*SECRET_HEADERS, *keys)} | set(fields["payloads.redacted"])
     redacted |= {name.lower() for name in fields["payloads.redacted"]}
     return {
+        "payloads.is_files": is_files,
         "payloads.sample": _share(fields["payloads.sample"]),
         "payloads.headers": tuple(dict.fromkeys(headers)),
         "payloads.redacted": tuple(sorted(redacted)),
         "payloads.source": _source(environ),
     }
+
+
+def _check(url: str) -> bool:
+    """Refuses an address that nothing can be sent to; true for one of files."""
+    parts = urlsplit(url)
+    is_files = "://" in url and parts.scheme not in {"http", "https"}
+    if url and not (parts.hostname or (is_files and url.partition("://")[2])):
+        text = f"'{url}' is no address, such as http://sink:8080/, file:///var/log/models or s3://bucket/folder"
+        raise ConfigError(text, key="payload-log-url")
+    # Of a folder in Azure the container stands in front of an @.
+    if parts.password is not None or (parts.username is not None and not is_files):
+        raise ConfigError("a URL with a password would be in logs: the sink must do without", key="payload-log-url")
+    return is_files
 
 
 def _source(environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

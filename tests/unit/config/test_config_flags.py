@@ -59,6 +59,7 @@ OURS = {
     "stall-timeout-secs",
     "streaming-max-sequences",
     *(f"payload-log-{what}" for what in ("header", "max-bytes", "mode", "redact", "sample", "timeout", "url")),
+    *(f"payload-log-{what}" for what in ("batch-interval", "batch-size", "format")),
     "triton-release",
     "trusted-proxies",
     "turn-clock",

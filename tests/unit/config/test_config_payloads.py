@@ -19,6 +19,27 @@ def test_nothing_is_logged_unless_there_is_a_sink() -> None:
     assert (payloads.url, payloads.mode, payloads.sample, payloads.headers) == ("", "all", 1.0, ())
 
 
+@pytest.mark.parametrize(
+    ("url", "is_files"),
+    [
+        ("https://sink/", False),
+        ("file:///logs", True),
+        ("s3://bucket/logs", True),
+        ("s3://http://host:9000/bucket", True),
+        ("abfss://container@account.dfs.core.windows.net/logs", True),
+    ],
+)
+def test_an_address_is_one_of_events_or_of_files(url: str, is_files: bool) -> None:
+    payloads = read(f"--payload-log-url={url}")
+    assert (payloads.url, payloads.is_files, payloads.format) == (url, is_files, "json")
+
+
+def test_formats_are_those_of_files() -> None:
+    assert read("--payload-log-url=file:///logs", "--payload-log-format=parquet").format == "parquet"
+    with pytest.raises(ConfigError, match="'http://sink/' takes events, and no files"):
+        read("--payload-log-url=http://sink/", "--payload-log-format=csv")
+
+
 def test_headers_with_keys_are_redacted() -> None:
     payloads = read(
         "--payload-log-header=X-Team",
@@ -47,9 +68,13 @@ def test_events_say_what_the_environment_says_of_the_server() -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("--payload-log-url=sink:8080", "'sink:8080' is no URL of HTTP"),
-        ("--payload-log-url=http://", "is no URL of HTTP"),
+        ("--payload-log-url=sink:8080", "'sink:8080' is no address, such as http://sink:8080/, file:"),
+        ("--payload-log-url=http://", "is no address"),
+        ("--payload-log-url=file://", "is no address"),
         ("--payload-log-url=http://user:key@sink/", "a URL with a password"),
+        ("--payload-log-url=http://user@sink/", "a URL with a password"),
+        ("--payload-log-url=s3://key:secret@bucket/", "a URL with a password"),
+        ("--payload-log-batch-size=0", "payload-log-batch-size"),
         ("--payload-log-sample=1%", "'1%' is no share from 0 to 1"),
         ("--payload-log-sample=nan", "is no share"),
         ("--payload-log-sample=1.5", "is no share"),

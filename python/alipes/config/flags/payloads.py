@@ -1,4 +1,4 @@
-"""Flags of the payload log: requests and responses, sent to where they are looked at later."""
+"""Flags of the payload log: requests and responses, sent or written to where they are looked at later."""
 
 from __future__ import annotations
 
@@ -13,9 +13,33 @@ PAYLOADS: Final[tuple[Flag, ...]] = (
         "payload-log-url",
         "str",
         "",
-        "Where requests and responses are sent as CloudEvents, such as `http://sink:8080/`; empty logs none. Not a "
-        "flag of Triton.",
+        "Where requests and responses are sent as CloudEvents, such as `http://sink:8080/`, or written as files, such "
+        "as `file:///var/log/models` or `s3://bucket/folder`; empty logs none. Not a flag of Triton.",
         option="payloads.url",
+    ),
+    Flag(
+        "payload-log-format",
+        "choice",
+        "json",
+        "What files hold: lines of JSON, CSV or Parquet. Not a flag of Triton.",
+        choices=("json", "csv", "parquet"),
+        option="payloads.format",
+    ),
+    Flag(
+        "payload-log-batch-size",
+        "int",
+        1000,
+        "Most requests and responses of a file. Not a flag of Triton.",
+        option="payloads.batch_size",
+        low=1,
+        high=1_000_000,
+    ),
+    Flag(
+        "payload-log-batch-interval",
+        "seconds",
+        10.0,
+        "Seconds after which a file is written, with fewer if there are no more. Not a flag of Triton.",
+        option="payloads.batch_interval_s",
     ),
     Flag(
         "payload-log-mode",
@@ -62,7 +86,7 @@ PAYLOADS: Final[tuple[Flag, ...]] = (
         "payload-log-timeout",
         "seconds",
         5.0,
-        "Seconds in which the sink must take a request or response. Not a flag of Triton.",
+        "Seconds in which a sink of HTTP must take a request or response. Not a flag of Triton.",
         option="payloads.timeout_s",
     ),
 )

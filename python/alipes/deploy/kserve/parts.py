@@ -133,21 +133,27 @@ class Logger(Part, frozen=True, kw_only=True):
 
 
 class PayloadLog(Part, frozen=True, kw_only=True):
-    """Requests and responses, which the server itself sends to a sink: on every protocol, and without a sidecar.
+    """Requests and responses, which the server itself sends or writes: on every protocol, and without a sidecar.
 
     Attributes:
-        url: Where CloudEvents go.
+        url: Where CloudEvents go, or where files are written, such as `s3://bucket/folder`.
         mode: What is sent.
         sample: The share of requests that is sent, with their responses.
         headers: Headers of requests that go along.
         redacted: Names of headers, parameters, tensors and members of bodies whose values do not.
+        format: Of files.
+        batch_size: Most requests and responses of a file; 0 leaves it to the server.
+        batch_interval_s: Seconds after which a file is written; 0 leaves it to the server.
     """
 
-    url: Annotated[str, Meta(pattern=r"^https?://\S+$")]
+    url: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9]*://\S+$")]
     mode: Literal["all", "request", "response"] = "all"
     sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
     headers: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()
+    format: Literal["json", "csv", "parquet"] = "json"
+    batch_size: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    batch_interval_s: Seconds = 0
 
 
 class Cache(Part, frozen=True, kw_only=True):

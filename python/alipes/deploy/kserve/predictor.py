@@ -109,6 +109,12 @@ def _batcher(batcher: Batcher) -> Object:
 
 def _payload_log(log: PayloadLog) -> list[str]:
     flags = [f"--payload-log-url={log.url}", f"--payload-log-mode={log.mode}", f"--payload-log-sample={log.sample:g}"]
+    if log.format != "json":
+        flags.append(f"--payload-log-format={log.format}")
+    if log.batch_size:
+        flags.append(f"--payload-log-batch-size={log.batch_size}")
+    if log.batch_interval_s:
+        flags.append(f"--payload-log-batch-interval={log.batch_interval_s:g}")
     flags += [f"--payload-log-header={name}" for name in log.headers]
     return flags + [f"--payload-log-redact={name}" for name in log.redacted]
 

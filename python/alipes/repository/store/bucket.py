@@ -29,7 +29,7 @@ class BucketStore(Store):
     server that looks meanwhile finds no model rather than half of one.
     """
 
-    def __init__(self, url: str, files: Any, root: str, *, create: bool = True) -> None:
+    def __init__(self, url: str, files: Any, root: str, *, create: bool = True, checked: bool = True) -> None:
         """Opens a prefix.
 
         Args:
@@ -37,6 +37,7 @@ class BucketStore(Store):
             files: The file system, without a cache of listings.
             root: Bucket and prefix.
             create: Whether to make the bucket if it is missing.
+            checked: Whether to look at the bucket: keys that may only write cannot.
 
         Raises:
             RepositoryError: If it cannot be looked at or made.
@@ -44,7 +45,11 @@ class BucketStore(Store):
         self._url = url.rstrip("/")
         self._files = files
         self._root = root.strip("/")
-        bucket = self._root.partition("/")[0]
+        if checked:
+            self._check(self._root.partition("/")[0], create=create)
+
+    def _check(self, bucket: str, *, create: bool) -> None:
+        files, url = self._files, self._url
         try:
             found = files.exists(bucket)
             if not found and create:

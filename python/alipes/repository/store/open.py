@@ -39,13 +39,14 @@ _WITH_ENDPOINT: Final = re.compile(r"s3://(?P<endpoint>https?://[^/]+)/(?P<rest>
 """NVIDIA Triton's way to name an S3 server that is not Amazon's."""
 
 
-def open_store(root: str | os.PathLike[str], *, create: bool = True, **options: Any) -> Store:
+def open_store(root: str | os.PathLike[str], *, create: bool = True, checked: bool = True, **options: Any) -> Store:
     """Open the place where a repository lies.
 
     Args:
         root: A folder, or an address such as `gs://bucket/models`, `s3://bucket/models`, `s3://http://host:9000/bucket`,
             `az://container/models`, or any other that fsspec knows.
         create: Whether to make the bucket if it is missing; a folder is made in any case.
+        checked: Whether to look at the bucket: keys that may only write cannot.
         options: What the place needs to be opened, as fsspec takes it; for `gs://` also `credentials`, the file of a
             service account. Folders need nothing, and say so.
 
@@ -55,7 +56,7 @@ def open_store(root: str | os.PathLike[str], *, create: bool = True, **options: 
     address = os.fspath(root)
     scheme, separator, _ = address.partition("://")
     if separator and scheme != "file":
-        return _open_bucket(address, scheme, options, create=create)
+        return _open_bucket(address, scheme, options, create=create, checked=checked)
     if options:
         # Scripts that can be pointed at a bucket or a folder hand over the same either way.
         _log.warning("%s is a folder, which needs no %s", address, ", ".join(f"'{name}'" for name in options))
@@ -95,13 +96,13 @@ def client_of(address: str) -> Any:
         return fsspec.get_filesystem_class(scheme)
     except ImportError as error:
         raise RepositoryError(
-            f"{address}: repositories at {scheme}:// need the package {package}: pip install 'alipes[{extra}]'"
+            f"{address}: {scheme}:// needs the package {package}: pip install 'alipes[{extra}]'"
         ) from error
     except ValueError as error:
         raise RepositoryError(f"{address}: {scheme}:// is unknown: {_OFFERED}") from error
 
 
-def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: bool) -> Store:
+def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: bool, checked: bool) -> Store:
     client = client_of(address)
     settings = dict(options)
     if "credentials" in settings and scheme in ("gs", "gcs"):
@@ -118,4 +119,4 @@ def _open_bucket(address: str, scheme: str, options: dict[str, Any], *, create: 
         raise RepositoryError(f"cannot open {address}: {error}") from error
     from alipes.repository.store.bucket import BucketStore
 
-    return BucketStore(address, files, place, create=create)
+    return BucketStore(address, files, place, create=create, checked=checked)

@@ -11,15 +11,19 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-__all__ = ["cloudevent"]
+__all__ = ["OK", "TYPES", "cloudevent", "moment"]
 
-_TYPES: Final = {
+TYPES: Final = {
     "request": "org.kubeflow.serving.inference.request",
     "response": "org.kubeflow.serving.inference.response",
 }
+"""Which side of an exchange -> the type of its event."""
+
+OK: Final = 200
+"""The status of HTTP without a failure."""
+
 _PRINTABLE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
 """Characters that stand for themselves in a header. Source: CloudEvents, HTTP protocol binding 1.0, section 3.1.3.2."""
-_OK: Final = 200
 
 
 def cloudevent(head: Mapping[str, Any], source: Mapping[str, str]) -> dict[str, str]:
@@ -33,17 +37,22 @@ def cloudevent(head: Mapping[str, Any], source: Mapping[str, str]) -> dict[str, 
     attributes = {
         "specversion": "1.0",
         "id": head["exchange"],
-        "type": _TYPES[head["side"]],
-        "time": datetime.fromtimestamp(head["unix_ns"] / 1e9, UTC).isoformat().replace("+00:00", "Z"),
+        "type": TYPES[head["side"]],
+        "time": moment(head["unix_ns"]),
         **source,
         "endpoint": head["model"],
         "modelversion": str(head["version"]),
     }
     if head["request_id"]:
         attributes["requestid"] = head["request_id"]
-    if head["status"] != _OK:
+    if head["status"] != OK:
         attributes["status"] = str(head["status"])
     if head["headers"]:
         attributes["metadata"] = json.dumps(head["headers"])
     named = {f"ce-{name}": quote(value, safe=_PRINTABLE) for name, value in attributes.items()}
     return {"content-type": head["content_type"], **named}
+
+
+def moment(unix_ns: int) -> str:
+    """A moment as RFC 3339 writes it, to the microsecond."""
+    return datetime.fromtimestamp(unix_ns / 1e9, UTC).isoformat().replace("+00:00", "Z")

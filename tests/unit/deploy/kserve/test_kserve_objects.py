@@ -118,6 +118,14 @@ def test_the_log_of_payloads_is_the_servers_own() -> None:
         ("x-team",),
     )
     assert "name" in payloads.redacted
+    spec = service(VALUE_SETS["payload log of files"])["spec"]["predictor"]
+    payloads = parse_flags(["models", *spec["model"]["args"]], {}).payloads
+    assert (payloads.url, payloads.format, payloads.batch_size, payloads.batch_interval_s) == (
+        "s3://logs/iris",
+        "parquet",
+        500,
+        60.0,
+    )
 
 
 def test_keda_scales_by_the_requests_of_this_service_that_wait() -> None:
