@@ -49,6 +49,7 @@ __all__ = [
     "joint_responses",
     "offer_process",
     "read_call",
+    "read_whole_call",
     "reserved_names",
     "row_responses",
     "version",
@@ -1070,8 +1071,18 @@ def read_call(request: InferenceRequest) -> tuple[bytes, str, str, str, str] | N
         TritonModelException: If the request was answered before.
     """
 
+def read_whole_call(request: InferenceRequest) -> tuple[bytes, str, dict[str, str]] | None:
+    """What a request of V1, V2 or gRPC brings to a model that takes them as calls; ``None`` where the request is none.
+
+    Returns:
+        Body, path (the method's over gRPC), and its headers by names in small letters.
+
+    Raises:
+        TritonModelException: If the request was answered before.
+    """
+
 def call_response(
-    body: bytes, status: int = 200, content_type: str = "application/json", headers: str = ""
+    body: bytes, status: int = 200, content_type: str = "application/json", headers: str = "", more: bool = False
 ) -> InferenceResponse:
     """The response to a plain HTTP request.
 
@@ -1081,6 +1092,8 @@ def call_response(
         content_type: Empty for none.
         headers: Further ones, the text of a JSON object of texts and lists of texts; empty for none. The server refuses
             what is no header, or is its own, when it sends the response.
+        more: Whether the bodies of further responses continue this one; for models that take requests of the protocols
+            as calls, and stream.
 
     Raises:
         TritonModelException: If the status is another number, or the body is longer than 2 GiB.

@@ -64,8 +64,26 @@ pub(super) async fn infer(
     };
     let held = Held::default();
     charge.ride(&service.budget, &mut request, &held)?;
-    let response = pin!(service.infer(model, request, held)).await?;
+    let response = if model.is_decoupled() {
+        Box::pin(only(service, model, request)).await?
+    } else {
+        pin!(service.infer(model, request, held)).await?
+    };
     body(&response)
+}
+
+/// The only response of a model that may send several: a message is none of many pieces.
+async fn only(service: &Service, model: &Arc<ModelVersion>, request: InferRequest) -> Result<InferResponse, InferError> {
+    let mut generation = service.generate(model, request).await?;
+    let none = || InferError::internal("the model did not respond to the call").at(Origin::Model);
+    let response = generation.next().await.unwrap_or_else(|| Err(none()))?;
+    let more = response.parameters.iter().any(|(name, value)| name == call::MORE && *value == Parameter::Bool(true));
+    if more {
+        let text = "the model answers in pieces, which a message of gRPC cannot hold: ask over HTTP";
+        return Err(InferError::new(Code::Unsupported, text).at(Origin::Model));
+    }
+    generation.next().await;
+    Ok(response)
 }
 
 /// Metadata as the text of a JSON object, as `call::HEADERS` has it: several values of one name are joined, and bytes

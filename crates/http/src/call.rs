@@ -68,6 +68,9 @@ async fn answer(
     let (coding, budget) = (Coding::of_answer(headers), &service.budget);
     if model.is_decoupled() {
         return match service.generate(model, request).await {
+            Ok(generation) if model.is_whole() => {
+                Box::pin(call_stream::answer_in_pieces(generation, coding, budget)).await
+            }
             Ok(generation) => {
                 Box::pin(call_stream::answer(generation, CallForm::wanted(headers), coding, budget)).await
             }

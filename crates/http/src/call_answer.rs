@@ -23,6 +23,8 @@ pub struct CallAnswer {
     pub headers: HeaderMap,
     /// The body, as the model gave it.
     pub body: Bytes,
+    /// The body is the first piece of a larger one.
+    pub more: bool,
 }
 
 impl CallAnswer {
@@ -34,7 +36,7 @@ impl CallAnswer {
     pub fn of(mut response: InferResponse) -> Result<CallAnswer, InferError> {
         let parameters = std::mem::take(&mut response.parameters);
         let body = call_body::of_response(&response)?;
-        let mut answer = CallAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body };
+        let mut answer = CallAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body, more: false };
         let mut content_type = Some(response::JSON);
         for (name, value) in &parameters {
             match (name.as_str(), value) {
@@ -43,7 +45,8 @@ impl CallAnswer {
                 (call::CONTENT_TYPE, Parameter::String(text)) if text == "application/json" => {}
                 (call::CONTENT_TYPE, Parameter::String(text)) => content_type = content_type_of(text)?,
                 (call::HEADERS, Parameter::String(text)) => call_headers::add_to(&mut answer.headers, text)?,
-                (call::STATUS | call::CONTENT_TYPE | call::HEADERS, _) => {
+                (call::MORE, Parameter::Bool(more)) => answer.more = *more,
+                (call::STATUS | call::CONTENT_TYPE | call::HEADERS | call::MORE, _) => {
                     return Err(wrong(format!("its parameter '{name}' is of another type than it has to be")));
                 }
                 _ => {}
@@ -55,7 +58,7 @@ impl CallAnswer {
 
     /// The response with this body; compressed where the client wants that and the model did not do it.
     pub async fn respond(self, coding: Coding, budget: &Arc<Budget>) -> Response<ResponseBody> {
-        let CallAnswer { status, headers, body } = self;
+        let CallAnswer { status, headers, body, .. } = self;
         let is_empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) || body.is_empty();
         let compressed = if coding == Coding::Identity || is_empty || headers.contains_key(CONTENT_ENCODING) {
             None
@@ -149,6 +152,7 @@ mod tests {
             (call::CONTENT_TYPE, Parameter::Int64(1)),
             (call::CONTENT_TYPE, text("a\r\nb")),
             (call::HEADERS, text("{")),
+            (call::MORE, text("true")),
         ] {
             assert!(answer(vec![(name, value)]).is_err(), "{name}");
         }

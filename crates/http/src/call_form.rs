@@ -1,10 +1,11 @@
-//! How the responses to one call follow each other: as server-sent events, or one on each line.
+//! How the responses to one call follow each other: as server-sent events, one on each line, or as pieces of one body.
 
 use alipes_protocol::{InferError, InferResponse};
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, CONTENT_TYPE};
 
+use super::broken_off::BrokenOff;
 use super::call_body;
 use super::error_body::error_body;
 
@@ -19,6 +20,8 @@ pub enum CallForm {
     Events,
     /// One line each.
     Lines,
+    /// As they are.
+    Pieces,
 }
 
 impl CallForm {
@@ -44,14 +47,19 @@ impl CallForm {
     }
 
     /// A response as it is sent, or why there is none.
-    pub fn write(self, response: Result<InferResponse, InferError>) -> Bytes {
+    ///
+    /// # Errors
+    ///
+    /// As those of `error`.
+    pub fn write(self, response: Result<InferResponse, InferError>) -> Result<Bytes, BrokenOff> {
         match response.and_then(|response| call_body::of_response(&response)) {
-            Ok(body) => self.frame(&body),
+            Ok(body) if self == CallForm::Pieces => Ok(body),
+            Ok(body) => Ok(self.frame(&body)),
             Err(error) => self.error(&error),
         }
     }
 
-    /// A body as one event or line. Line breaks begin a further line of an event; in JSON they may as well be spaces.
+    /// A body as one event, line or piece. Line breaks begin a further line of an event; in JSON they may as well be spaces.
     pub fn frame(self, body: &[u8]) -> Bytes {
         match self {
             CallForm::Events => {
@@ -68,15 +76,21 @@ impl CallForm {
                 let one = |&byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
                 body.iter().map(one).chain([b'\n']).collect()
             }
+            CallForm::Pieces => Bytes::copy_from_slice(body),
         }
     }
 
     /// What tells a client that no further response comes, and why.
-    pub fn error(self, error: &InferError) -> Bytes {
+    ///
+    /// # Errors
+    ///
+    /// Pieces have no place for it: the body has to break off.
+    pub fn error(self, error: &InferError) -> Result<Bytes, BrokenOff> {
         let body = error_body(&error.message);
         match self {
-            CallForm::Events => [b"event: error\ndata: ", &body[..], b"\n\n"].concat().into(),
-            CallForm::Lines => [&body[..], b"\n"].concat().into(),
+            CallForm::Events => Ok([b"event: error\ndata: ", &body[..], b"\n\n"].concat().into()),
+            CallForm::Lines => Ok([&body[..], b"\n"].concat().into()),
+            CallForm::Pieces => Err(BrokenOff),
         }
     }
 }
@@ -150,7 +164,13 @@ mod tests {
     #[test]
     fn an_error_is_an_event_of_its_own() {
         let error = InferError::internal("no \"luck\"");
-        assert_eq!(CallForm::Events.error(&error), "event: error\ndata: {\"error\":\"no \\\"luck\\\"\"}\n\n");
-        assert_eq!(CallForm::Lines.error(&error), "{\"error\":\"no \\\"luck\\\"\"}\n");
+        assert_eq!(CallForm::Events.error(&error).unwrap(), "event: error\ndata: {\"error\":\"no \\\"luck\\\"\"}\n\n");
+        assert_eq!(CallForm::Lines.error(&error).unwrap(), "{\"error\":\"no \\\"luck\\\"\"}\n");
+    }
+
+    #[test]
+    fn a_piece_is_the_body_and_an_error_breaks_it_off() {
+        assert_eq!(CallForm::Pieces.frame(b"a\nb"), "a\nb");
+        CallForm::Pieces.error(&InferError::internal("no luck")).unwrap_err();
     }
 }

@@ -12,6 +12,7 @@ use alipes_service::offload::{offload, offload_if};
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 
+use super::broken_off::BrokenOff;
 use super::call_form::CallForm;
 use super::response::{self, ResponseBody};
 
@@ -26,16 +27,20 @@ pub enum Form {
 
 impl Form {
     /// The event that ends others with an error.
-    pub fn error(self, error: &InferError) -> Bytes {
+    ///
+    /// # Errors
+    ///
+    /// The form has none.
+    pub fn error(self, error: &InferError) -> Result<Bytes, BrokenOff> {
         match self {
-            Form::Generated => event(Err(error.clone())).1,
+            Form::Generated => Ok(event(Err(error.clone())).1),
             Form::Call(form) => form.error(error),
         }
     }
 
-    fn write(self, response: Result<InferResponse, InferError>) -> Bytes {
+    fn write(self, response: Result<InferResponse, InferError>) -> Written {
         match self {
-            Form::Generated => event(encode_now(response)).1,
+            Form::Generated => Ok(event(encode_now(response)).1),
             Form::Call(form) => form.write(response),
         }
     }
@@ -43,6 +48,7 @@ impl Form {
     fn is_long(self, response: &InferResponse) -> bool {
         match self {
             Form::Generated => is_long(response),
+            Form::Call(CallForm::Pieces) => false,
             Form::Call(_) => {
                 response.outputs.iter().map(|output| output.data.len()).sum::<usize>() > WRITTEN_AT_ONCE_BYTES
             }
@@ -50,7 +56,7 @@ impl Form {
     }
 
     /// Writes a response on another thread.
-    async fn write_beside(self, response: Result<InferResponse, InferError>) -> Bytes {
+    async fn write_beside(self, response: Result<InferResponse, InferError>) -> Written {
         let written = offload(move || self.write(response)).await;
         written.unwrap_or_else(|| self.error(&not_written()))
     }
@@ -66,7 +72,9 @@ pub struct Events {
 
 type Encoded = Result<Vec<u8>, InferError>;
 
-type Writing = Pin<Box<dyn Future<Output = Bytes> + Send>>;
+type Written = Result<Bytes, BrokenOff>;
+
+type Writing = Pin<Box<dyn Future<Output = Written> + Send>>;
 
 impl Events {
     /// The events of a request that has begun.
@@ -80,7 +88,7 @@ impl Events {
     }
 
     /// The next event; none after the last.
-    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Written>> {
         if self.writing.is_none() {
             match ready!(self.generation.poll_next(context)) {
                 None => return Poll::Ready(None),

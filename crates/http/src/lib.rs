@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod broken_off;
 mod call;
 mod call_answer;
 mod call_body;

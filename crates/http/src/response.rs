@@ -1,7 +1,6 @@
 //! HTTP responses.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -17,6 +16,7 @@ use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
+use super::broken_off::BrokenOff;
 pub use super::error_body::error_body;
 use super::events::Events;
 use super::head::HeadFault;
@@ -40,6 +40,8 @@ pub struct ResponseBody {
     left: u64,
     /// Events that follow the slices, as they arrive.
     events: Option<Box<Events>>,
+    /// It breaks off behind the slices.
+    broken_off: bool,
     sent: Option<Sent>,
 }
 
@@ -48,7 +50,7 @@ impl ResponseBody {
     pub fn of(slices: impl IntoIterator<Item = Bytes>) -> ResponseBody {
         let slices: VecDeque<Bytes> = slices.into_iter().filter(|slice| !slice.is_empty()).collect();
         let left = slices.iter().map(|slice| slice.len() as u64).sum();
-        ResponseBody { slices, left, events: None, sent: None }
+        ResponseBody { slices, left, events: None, broken_off: false, sent: None }
     }
 
     /// A body that begins with an event, which others follow.
@@ -76,40 +78,53 @@ impl From<Bytes> for ResponseBody {
 impl CutOff for ResponseBody {
     /// The last event is the reason; what does not come in events needs none.
     fn cut_off(&mut self) {
-        if let Some(events) = self.events.take() {
-            let last = events.form().error(&unfinished());
-            self.left += last.len() as u64;
-            self.slices.push_back(last);
+        let Some(events) = self.events.take() else { return };
+        match events.form().error(&unfinished()) {
+            Ok(last) => {
+                self.left += last.len() as u64;
+                self.slices.push_back(last);
+            }
+            Err(BrokenOff) => self.broken_off = true,
         }
     }
 }
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BrokenOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         if let Some(slice) = self.slices.pop_front() {
             self.left -= slice.len() as u64;
             return Poll::Ready(Some(Ok(Frame::data(slice))));
         }
+        if std::mem::take(&mut self.broken_off) {
+            return Poll::Ready(Some(Err(BrokenOff)));
+        }
         let Some(events) = &mut self.events else { return Poll::Ready(None) };
         let event = ready!(events.poll_next(context));
-        if event.is_none() {
+        if !matches!(event, Some(Ok(_))) {
             self.events = None;
         }
-        Poll::Ready(event.map(|event| Ok(Frame::data(event))))
+        if let Some(Err(BrokenOff)) = event {
+            // Only at the next poll: until then the connection writes what has come before.
+            self.broken_off = true;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(event.map(|event| event.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.slices.is_empty() && self.events.is_none()
+        self.slices.is_empty() && self.events.is_none() && !self.broken_off
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.events.is_some() { SizeHint::default() } else { SizeHint::with_exact(self.left) }
+        let goes_on = self.events.is_some() || self.broken_off;
+        if goes_on { SizeHint::default() } else { SizeHint::with_exact(self.left) }
     }
 }
 

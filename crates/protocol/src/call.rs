@@ -17,6 +17,9 @@ pub const METHOD: &str = "alipes.method";
 pub const QUERY: &str = "alipes.query";
 /// Parameter of the request: the path, for a model that gets requests of the inference protocols as calls.
 pub const PATH: &str = "alipes.path";
+/// Parameter of a response to a model that streams to callers of the protocols: true where further responses, which are
+/// pieces of the same body, follow the first.
+pub const MORE: &str = "alipes.more";
 /// Parameter of the response: the status.
 pub const STATUS: &str = "alipes.status";
 

@@ -115,17 +115,27 @@ mod _core {
         super::worker::plain_call::read(request)
     }
 
+    /// What a request brings where it is a call of one of the protocols: body, path, and its headers by names in small
+    /// letters.
+    #[pyfunction]
+    fn read_whole_call<'py>(
+        request: &Bound<'py, InferenceRequest>,
+    ) -> PyResult<Option<super::worker::plain_call::WholeCall<'py>>> {
+        super::worker::plain_call::read_whole(request)
+    }
+
     /// The response to a call.
     #[pyfunction]
-    #[pyo3(signature = (body, status = 200, content_type = "application/json", headers = ""))]
+    #[pyo3(signature = (body, status = 200, content_type = "application/json", headers = "", more = false))]
     fn call_response(
         py: Python<'_>,
         body: &[u8],
         status: u16,
         content_type: &str,
         headers: &str,
+        more: bool,
     ) -> PyResult<InferenceResponse> {
-        super::worker::plain_call::respond(py, body, status, content_type, headers)
+        super::worker::plain_call::respond(py, body, status, content_type, headers, more)
     }
 
     /// Leaves a child process that has imported an app for the worker of a key that starts first.

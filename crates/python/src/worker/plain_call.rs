@@ -1,15 +1,17 @@
 //! A call of the model's endpoint as Python reads it and answers it, without arrays on the way.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use alipes_link::{OwnedTensorName, ViewedTensor};
-use alipes_protocol::call::{BODY, CONTENT_TYPE, HEADERS, PREFIX_BYTES, STATUS, prefix};
+use alipes_protocol::call::{BODY, CONTENT_TYPE, HEADERS, MORE, PREFIX_BYTES, STATUS, prefix};
 use alipes_protocol::limits::HTTP_MAX_BODY_BYTES;
 use alipes_protocol::{Parameter, call};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use serde::Deserialize;
-use smallvec::smallvec;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use smallvec::{SmallVec, smallvec};
 
 use super::errors::refused;
 use super::reply::Reply;
@@ -23,6 +25,9 @@ const JSON: &str = "application/json";
 /// Body, content type, method, query string, headers as the text of a JSON object.
 pub type Call<'py> =
     (Bound<'py, PyBytes>, Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
+
+/// Body, path, headers by names in small letters.
+pub type WholeCall<'py> = (Bound<'py, PyBytes>, Bound<'py, PyString>, Bound<'py, PyDict>);
 
 /// The parameters of a call; texts without escapes are not copied.
 #[derive(Deserialize)]
@@ -62,6 +67,74 @@ pub fn read<'py>(request: &Bound<'py, InferenceRequest>) -> PyResult<Option<Call
     Ok(Some((body, text(&content_type), PyString::intern(py, &method), text(&query), text(&headers))))
 }
 
+/// The parameters of a call to a model that takes requests of the protocols as calls.
+#[derive(Deserialize)]
+struct WholeParameters<'a> {
+    #[serde(borrow, rename = "alipes.path")]
+    path: Cow<'a, str>,
+    #[serde(borrow, rename = "alipes.headers")]
+    headers: Cow<'a, str>,
+}
+
+/// What a request brings where it is a call of one of the protocols.
+///
+/// # Errors
+///
+/// The request was answered before.
+pub fn read_whole<'py>(request: &Bound<'py, InferenceRequest>) -> PyResult<Option<WholeCall<'py>>> {
+    let (py, request) = (request.py(), request.get());
+    let Some((reply, view)) = request.received_views().and_then(|(reply, views)| Some((reply, body(reply, views)?)))
+    else {
+        return Ok(None);
+    };
+    // Those of a plain call name no path.
+    let Ok(parameters) = serde_json::from_str::<WholeParameters<'_>>(&request.parameters) else { return Ok(None) };
+    let headers = PyDict::new(py);
+    for (name, value) in header_pairs(&parameters.headers)? {
+        headers.set_item(&*name, &*value)?;
+    }
+    let body = with_body(reply, view, |body| PyBytes::new(py, body))?;
+    Ok(Some((body, PyString::new(py, &parameters.path), headers)))
+}
+
+type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
+/// The members of an object of headers.
+fn header_pairs(text: &str) -> PyResult<SmallVec<[Pair<'_>; 16]>> {
+    Ok(serde_json::from_str::<Pairs<'_>>(text).map_err(misread)?.0)
+}
+
+/// The members of an object of texts, in their order.
+struct Pairs<'a>(SmallVec<[Pair<'a>; 16]>);
+
+impl<'a> Deserialize<'a> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'a> Visitor<'a> for Members {
+            type Value = Pairs<'a>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object of texts")
+            }
+
+            fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<Pairs<'a>, A::Error> {
+                let mut pairs = SmallVec::new();
+                while let Some(Member(name)) = members.next_key()? {
+                    let Member(value) = members.next_value()?;
+                    pairs.push((name, value));
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// A text, not copied where it has no escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Member<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// What `look` makes of the body of a request that is a call with a JSON document; none where it is none.
 ///
 /// # Errors
@@ -83,8 +156,11 @@ fn parameters(request: &InferenceRequest) -> PyResult<CallParameters<'_>> {
     if request.parameters.is_empty() {
         return Ok(CallParameters::of_json());
     }
-    serde_json::from_str(&request.parameters)
-        .map_err(|error| refused(format!("The server sent a call with other parameters: {error}")))
+    serde_json::from_str(&request.parameters).map_err(misread)
+}
+
+fn misread(error: serde_json::Error) -> PyErr {
+    refused(format!("The server sent a call with other parameters: {error}"))
 }
 
 fn with_body<T>(reply: &Reply, view: &ViewedTensor, look: impl FnOnce(&[u8]) -> T) -> PyResult<T> {
@@ -116,6 +192,7 @@ pub fn respond(
     status: u16,
     content_type: &str,
     headers: &str,
+    more: bool,
 ) -> PyResult<InferenceResponse> {
     if !(200..=599).contains(&status) {
         return Err(refused(format!("A response has a status of 200 to 599, got {status}.")));
@@ -137,6 +214,9 @@ pub fn respond(
     }
     if !headers.is_empty() {
         parameters.push((HEADERS.to_owned(), text(headers)));
+    }
+    if more {
+        parameters.push((MORE.to_owned(), Parameter::Bool(true)));
     }
     response(py, element, parameters)
 }

@@ -24,6 +24,8 @@ pub struct WorkerLink {
     link: Arc<Link>,
     /// What `claim` gave and `answer` has not answered yet.
     claimed: Mutex<Option<Batch>>,
+    /// How many requests `claim` takes at once, where the model runs one after the other.
+    pace: Option<Mutex<ClaimPace>>,
 }
 
 #[pymethods]
@@ -43,7 +45,8 @@ impl WorkerLink {
         arrays::prepare(py)?;
         let link = Link::open(py, [link_fd, requests_fd, doorbell_fd], declaration, lifeline_fd)?;
         lifeline::watch(&link)?;
-        Ok(WorkerLink { link, claimed: Mutex::default() })
+        let pace = paced(&link.declaration).then(|| Mutex::new(ClaimPace::new()));
+        Ok(WorkerLink { link, claimed: Mutex::default(), pace })
     }
 
     /// The model is initialized: requests may come, and models may be called.
@@ -82,18 +85,9 @@ impl WorkerLink {
 
     /// Claims, executes and answers until the server asks the worker to leave.
     fn serve(&self, py: Python<'_>, execute: &Bound<'_, PyAny>, describe: &Bound<'_, PyAny>) -> PyResult<()> {
-        let declaration = &self.link.declaration;
-        // The executor of endpoints runs one request after the other. Streams go on after their execution.
-        let mut pace =
-            (declaration.endpoint && declaration.max_rows == 0 && !declaration.decoupled).then(ClaimPace::new);
-        while let Some((batch, requests)) =
-            self.next(py, pace.as_ref().map_or(declaration.max_rows, ClaimPace::requests))?
-        {
-            let (count, began_ns) = (batch.replies.len(), batch.began_ns);
+        while let Some((batch, requests)) = self.next(py)? {
             let returned = execute.call1((&requests,)).map_err(|error| text(describe, error));
-            if let Some(pace) = &mut pace {
-                pace.note(count, monotonic_ns().saturating_sub(began_ns));
-            }
+            self.note(&batch);
             answers::settle(py, &self.link, batch, Some(requests), returned);
         }
         Ok(())
@@ -105,7 +99,7 @@ impl WorkerLink {
     /// For a thread of a script, where the model's code must not run below `serve`: Python ends the threads that are
     /// left at its end by unwinding their stacks, and may not unwind this one's.
     fn claim<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        let Some((batch, requests)) = self.next(py, self.link.declaration.max_rows)? else { return Ok(None) };
+        let Some((batch, requests)) = self.next(py)? else { return Ok(None) };
         *self.claimed.lock() = Some(batch);
         Ok(Some(requests))
     }
@@ -158,7 +152,15 @@ impl WorkerLink {
         // Taken first: the lock is not held while Python may run.
         let claimed = self.claimed.lock().take();
         if let Some(batch) = claimed {
+            self.note(&batch);
             answers::settle(py, &self.link, batch, None, returned);
+        }
+    }
+
+    /// Notes how long an execution took.
+    fn note(&self, batch: &Batch) {
+        if let Some(pace) = &self.pace {
+            pace.lock().note(batch.replies.len(), monotonic_ns().saturating_sub(batch.began_ns));
         }
     }
 
@@ -167,11 +169,12 @@ impl WorkerLink {
     }
 
     /// The next requests; blocks without the interpreter. `None`: the server asks the worker to leave.
-    fn next<'py>(&self, py: Python<'py>, max_rows: u32) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<(Batch, Bound<'py, PyList>)>> {
         // A process that was forked in an execution, and came back from it, would take its parent's requests.
         if self.link.is_forked() {
             return Err(PyOSError::new_err(fork::NOT_OURS));
         }
+        let max_rows = self.pace.as_ref().map_or(self.link.declaration.max_rows, |pace| pace.lock().requests());
         let (claimed, requests) = detached(py, || {
             let mut requests = Vec::new();
             Ok((self.link.end.claim(max_rows, &mut requests), requests))
@@ -192,6 +195,12 @@ impl WorkerLink {
         let batch = Batch { replies, claimed_ns, began_ns: monotonic_ns() };
         Ok(Some((batch, PyList::new(py, objects)?)))
     }
+}
+
+/// Whether several requests are claimed at once though they are executed one after the other: the executor of endpoints
+/// does that. Streams go on after their execution.
+fn paced(declaration: &Declaration) -> bool {
+    declaration.endpoint && declaration.max_rows == 0 && !declaration.decoupled
 }
 
 /// What an exception of a model's is called in its answers.
