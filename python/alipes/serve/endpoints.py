@@ -43,12 +43,14 @@ class ServerEndpoint:
         requested: Port by which a script knows it.
         port: Port that it is bound to.
         fixed: Whether the script named the port itself, so that no other will do.
+        encrypted: Whether it speaks TLS alone.
     """
 
     host: str
     requested: int
     port: int
     fixed: bool
+    encrypted: bool = False
 
     @property
     def address(self) -> str:
@@ -101,7 +103,9 @@ def requested_endpoints(words: Sequence[str]) -> Endpoints:
             port += default - DEFAULT_PORTS["http"] if port else 0
         host = _flag(words, f"{name}-address") or _flag(words, "host") or ""
         # Port 0 says that any will do: scripts then know the endpoint by its usual number.
-        endpoints[name] = ServerEndpoint(host, requested=port or default, port=port, fixed=bool(text) and port != 0)
+        encrypted = _is_on(_flag(words, f"{name}-use-ssl"))
+        fixed = bool(text) and port != 0
+        endpoints[name] = ServerEndpoint(host, port or default, port, fixed, encrypted)
     return endpoints
 
 
@@ -199,6 +203,11 @@ def _flag(words: Sequence[str], name: str) -> str | None:
         if flag.replace("_", "-") == f"--{name}":
             value = text if equals else next(iter(words[index + 1 : index + 2]), "")
     return value
+
+
+def _is_on(value: str | None) -> bool:
+    """Whether a switch is on, whose word may stand alone."""
+    return value is not None and value.lower() not in ("false", "0")
 
 
 def _port(text: str, flag: str) -> int:

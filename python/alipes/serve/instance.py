@@ -193,8 +193,11 @@ class Instance(Verbs):
         if self._closed and not announces(self.log_path, self._closed):
             return State(live=False, ready=False)
         self._closed = ()
-        http = self._source.endpoints.get("http")
-        return look(http.address) if http is not None else look_over_grpc(self._address("grpc"))
+        http, grpc = self._source.endpoints.get("http"), self._source.endpoints.get("grpc")
+        # Encrypted, it may want a certificate of its clients; the other endpoint, where there is one, need not.
+        if http is None or (http.encrypted and grpc is not None and not grpc.encrypted):
+            return look_over_grpc(self._address("grpc"))
+        return look(http.address, encrypted=http.encrypted)
 
     def _raise_if_lost(self, state: State) -> None:
         if (how := self._source.how()) is not None:
@@ -225,6 +228,9 @@ class Instance(Verbs):
 
     def _offers_grpc(self) -> bool:
         return "grpc" in self._source.endpoints
+
+    def _is_encrypted(self) -> bool:
+        return self._endpoint("http").encrypted
 
     def _address(self, name: EndpointName) -> str:
         return self._endpoint(name).address

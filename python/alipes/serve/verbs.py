@@ -34,8 +34,8 @@ class Verbs(ABC):
 
     @property
     def url(self) -> str:
-        """The address of its HTTP endpoint, `http://127.0.0.1:8000`."""
-        return f"http://{self.http}"
+        """The address of its HTTP endpoint, `http://127.0.0.1:8000`; `https://` where flags encrypt it."""
+        return f"{'https' if self._is_encrypted() else 'http'}://{self.http}"
 
     @property
     def grpc_url(self) -> str:
@@ -126,6 +126,10 @@ class Verbs(ABC):
     @abstractmethod
     def _offers_grpc(self) -> bool:
         """Whether it has a gRPC endpoint."""
+
+    @abstractmethod
+    def _is_encrypted(self) -> bool:
+        """Whether its HTTP endpoint speaks TLS alone."""
 
 
 class _Explicit:

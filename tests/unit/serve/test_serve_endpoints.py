@@ -104,3 +104,9 @@ def test_the_short_names_of_flags_count_too() -> None:
         "metrics": ("127.0.0.1", 9002, True),
     }
     assert [one.fixed for one in requested_endpoints(["--port=0"]).values()] == [False] * 3
+
+
+@pytest.mark.parametrize("word", ["--http-use-ssl", "--http-use-ssl=true", "--http-use-ssl=1"])
+def test_flags_say_which_endpoint_is_encrypted(word: str) -> None:
+    endpoints = requested_endpoints([word, "--grpc-use-ssl=false"])
+    assert [endpoints[name].encrypted for name in ("http", "grpc", "metrics")] == [True, False, False]

@@ -29,7 +29,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert Handle.load(tmp_path / "server.json") == HANDLE
     assert [entry.name for entry in tmp_path.iterdir()] == ["server.json"]
     written = json.loads((tmp_path / "server.json").read_text())
-    assert written["doors"]["http"] == {"host": "", "asked": 8000, "port": 4000, "fixed": False}
+    assert written["doors"]["http"] == {"host": "", "asked": 8000, "port": 4000, "fixed": False, "encrypted": False}
 
 
 OTHERS = ["", "{}", "[]", '{"format": 2}', '{"format": 1}', '{"format": 1, "recipe": {"flags": []}}']
