@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import urllib.error
@@ -44,7 +45,7 @@ class Answer:
         return json.loads(self.body)
 
 
-def ask(url: str, body: Any = None, **headers: str) -> Answer:
+def ask(url: str, body: Any = None, *, tls: ssl.SSLContext | None = None, **headers: str) -> Answer:
     """The answer to a request; an object is posted as JSON, bytes as they are, and nothing is a GET."""
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -52,7 +53,7 @@ def ask(url: str, body: Any = None, **headers: str) -> Answer:
         sent.setdefault("content-type", "application/json")
     request = urllib.request.Request(url, data, sent)
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=tls) as response:
             return Answer(response.status, {n.lower(): v for n, v in response.headers.items()}, response.read())
     except urllib.error.HTTPError as error:
         return Answer(error.code, {n.lower(): v for n, v in error.headers.items()}, error.read())
@@ -64,9 +65,10 @@ class KServeScript:
     Attributes:
         http: Address of its server over HTTP.
         grpc: `host:port` of its server over gRPC.
+        is_sdk: Whether the SDK itself runs it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # as it is started
         self,
         name: str,
         folder: Path,
@@ -75,6 +77,7 @@ class KServeScript:
         python: str = sys.executable,
         way: tuple[str, ...] = OURS,
         environment: Mapping[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Starts it with ports that are free.
 
@@ -86,15 +89,18 @@ class KServeScript:
             python: The interpreter.
             way: What stands between it and the script.
             environment: More of its environment.
+            tls: Knows its certificate, where it has one.
         """
         self._last = last
+        self.is_sdk = way != OURS
         self._command = [python, *way, str(EXAMPLES / f"{name}.py"), *arguments]
-        self._folder, self._environment = folder, environment
+        self._folder, self._environment, self._tls = folder, environment, tls
         self._start()
 
     def _start(self) -> None:
         http, grpc = free_ports(2)
-        self.http, self.grpc = f"http://127.0.0.1:{http}", f"127.0.0.1:{grpc}"
+        scheme = "http" if self._tls is None else "https"
+        self.http, self.grpc = f"{scheme}://127.0.0.1:{http}", f"127.0.0.1:{grpc}"
         # A file, which takes whatever the script writes: nobody reads it meanwhile.
         self._output = self._folder / f"output-{http}"
         output = self._output.open("w", encoding="utf-8")
@@ -122,7 +128,7 @@ class KServeScript:
     def _is_ready(self) -> bool:
         try:
             path = f"models/{self._last}/ready" if self._last else "health/live"
-            return ask(f"{self.http}/v2/{path}").status == OK
+            return ask(f"{self.http}/v2/{path}", tls=self._tls).status == OK
         except OSError:
             return False
 

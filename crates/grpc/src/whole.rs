@@ -73,7 +73,11 @@ pub(super) async fn infer(
 }
 
 /// The only response of a model that may send several: a message is none of many pieces.
-async fn only(service: &Service, model: &Arc<ModelVersion>, request: InferRequest) -> Result<InferResponse, InferError> {
+async fn only(
+    service: &Service,
+    model: &Arc<ModelVersion>,
+    request: InferRequest,
+) -> Result<InferResponse, InferError> {
     let mut generation = service.generate(model, request).await?;
     let none = || InferError::internal("the model did not respond to the call").at(Origin::Model);
     let response = generation.next().await.unwrap_or_else(|| Err(none()))?;

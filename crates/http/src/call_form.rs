@@ -59,7 +59,8 @@ impl CallForm {
         }
     }
 
-    /// A body as one event, line or piece. Line breaks begin a further line of an event; in JSON they may as well be spaces.
+    /// A body as one event, line or piece. Line breaks begin a further line of an event; in JSON they may as well be
+    /// spaces.
     pub fn frame(self, body: &[u8]) -> Bytes {
         match self {
             CallForm::Events => {

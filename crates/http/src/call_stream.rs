@@ -49,8 +49,8 @@ pub async fn answer(
     }
 }
 
-/// Answers a call of one of the protocols: with one response or, where the model says that more follow, with one body of
-/// all of them. Status and headers are those of the first, and an error instead of it is a plain response.
+/// Answers a call of one of the protocols: with one response or, where the model says that more follow, with one body
+/// of all of them. Status and headers are those of the first, and an error instead of it is a plain response.
 pub async fn answer_in_pieces(
     mut generation: Generation,
     coding: Coding,

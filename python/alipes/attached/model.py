@@ -11,6 +11,7 @@ from alipes.config.override import from_document
 from alipes.config.pbtxt import parse_pbtxt, to_pbtxt
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
+from alipes.repository.instances_file import write_side_by_side
 from alipes.repository.layout import check_model_name
 
 __all__ = ["AttachedModel"]
@@ -28,7 +29,13 @@ class AttachedModel:
     """
 
     def __init__(
-        self, name: str, config: Mapping[str, Any] | str, instances: Sequence[object], *, version: int = 1
+        self,
+        name: str,
+        config: Mapping[str, Any] | str,
+        instances: Sequence[object],
+        *,
+        version: int = 1,
+        side_by_side: int = 0,
     ) -> None:
         """Reads the declaration; nothing is called yet.
 
@@ -41,6 +48,8 @@ class AttachedModel:
                 an object with such an `execute`. It may have `initialize(args)`, `finalize()` and `is_ready()`, as
                 Triton's Python models do. One execution of an instance runs at a time, on the instance's thread.
             version: The model's version, from 1.
+            side_by_side: Requests that an instance works on at the same time, at least, where it answers them by their
+                response senders after it has returned; 0 where it answers them when it returns.
 
         Raises:
             ConfigError: If the configuration cannot be read or contradicts the other arguments, or an instance cannot
@@ -58,6 +67,7 @@ class AttachedModel:
             )
         self.name = name
         self.version = version
+        self._side_by_side = side_by_side
         self._config = _completed(_read(config, name), name, len(instances))
         self.instances = tuple(LiveInstance(one, name, number) for number, one in enumerate(instances))
 
@@ -75,6 +85,7 @@ class AttachedModel:
         folder = repository / self.name
         (folder / str(self.version)).mkdir(parents=True)
         (folder / "config.pbtxt").write_text(self.config, encoding="utf-8")
+        write_side_by_side(folder / str(self.version), self._side_by_side)
         return folder
 
 

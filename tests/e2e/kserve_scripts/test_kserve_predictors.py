@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import signal
 import sys
@@ -19,13 +20,15 @@ from alipes.compat.kserve.grpc_client import InferenceGRPCClient
 from alipes.compat.kserve.infer_request import InferRequest
 from alipes.compat.kserve.rest_client import HTTPStatusError, InferenceRESTClient, RESTConfig
 from alipes.compat.kserve.tensors import InferInput
+from support.certificates import Authority
 from support.kserve_facts import SDK_MARKS, SDK_PYTHON
 from support.kserve_script import OURS, KServeScript, ask
-from support.waiting import until
+from support.waiting import TIMEOUT_S, until
 
 pytestmark = pytest.mark.timeout(240)
 
 
+SDK_WAY = pytest.param(str(SDK_PYTHON), (), id="SDK", marks=SDK_MARKS)
 # The same scripts, run by the SDK itself, answer the same.
 SDK = pytest.param((str(SDK_PYTHON), ()), id="SDK", marks=SDK_MARKS)
 
@@ -182,6 +185,51 @@ def test_clients_of_v1_say_whether_a_model_is_ready(script: KServeScript) -> Non
     assert asyncio.run(look()) == ((True, True), {"explanations": [{"share": 1}]})
 
 
+def test_a_handler_that_yields_is_answered_piece_by_piece(script: KServeScript) -> None:
+    answer = predict(script, "storyteller", {"instances": ["once ", "upon ", "a time"]})
+    assert (answer.status, answer.body) == (200, b"once upon a time")
+    assert answer.headers["transfer-encoding"] == "chunked"
+    assert "content-type" not in answer.headers
+    assert predict(script, "storyteller", {"instances": []}).body == b""
+
+
+def test_a_handler_that_fails_after_its_first_piece_breaks_the_body_off(script: KServeScript) -> None:
+    with pytest.raises(http.client.IncompleteRead):
+        predict(script, "storyteller", {"instances": ["once ", "fail"]})
+
+
+def test_what_comes_in_pieces_is_no_message_of_grpc(script: KServeScript) -> None:
+    async def infer() -> Any:
+        async with InferenceGRPCClient(script.grpc) as client:
+            return await client.infer(InferRequest("storyteller", [InferInput("x", [1], "BYTES", ["once"])]))
+
+    with pytest.raises(grpc.aio.AioRpcError):
+        asyncio.run(infer())
+
+
+@pytest.mark.parametrize("model", ["tables", "async-tables"])
+def test_a_model_that_says_so_gets_several_requests_as_one(script: KServeScript, model: str) -> None:
+    def ask_for(guest: str) -> Any:
+        return predict(script, model, {"instances": [guest, guest]}, x_caller="me", x_guest=guest)
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(ask_for, "abcd"))
+    size = 2 if script.is_sdk else 8
+    for guest, answer in zip("abcd", answers, strict=True):
+        assert answer.document == {"predictions": [[guest, size]] * 2, "caller": "me"}
+
+
+@pytest.mark.parametrize("model", ["tables", "async-tables"])
+def test_a_request_that_fails_does_not_fail_those_beside_it(script: KServeScript, model: str) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(
+            threads.map(lambda guest: predict(script, model, {"instances": [guest]}), ["a", "late", "c", "d"])
+        )
+    assert [answer.status for answer in answers] == [200, 500, 200, 200]
+    assert answers[1].document == {"error": "somebody is late"}
+    assert answers[3].document["predictions"] == [["d", 1]]
+
+
 EVENT = {"id": "1", "source": "here", "specversion": "1.0", "type": "question"}
 
 
@@ -241,3 +289,26 @@ def test_a_signal_stops_a_script_of_kfserving(tmp_path: Path, number: int) -> No
     with KServeScript("kfserving_model", tmp_path, "--model_name=squares", last="squares") as script:
         assert predict(script, "squares", {"instances": [3]}).document == {"predictions": [9]}
         script.stop(number)
+
+
+@pytest.mark.parametrize(("python", "way"), [pytest.param(sys.executable, OURS, id="alipes"), SDK_WAY])
+@pytest.mark.parametrize("with_key", [True, False], ids=["two files", "one file"])
+def test_a_certificate_encrypts_http(tmp_path: Path, python: str, way: tuple[str, ...], with_key: bool) -> None:
+    authority = Authority(tmp_path)
+    files = authority.files("server")
+    flags = [f"--ssl_certfile={files.certificate}"]
+    if with_key:
+        flags.append(f"--ssl_keyfile={files.key}")
+    else:
+        files.certificate.write_bytes(files.key.read_bytes() + files.certificate.read_bytes())
+    tls = authority.client_context()
+    with KServeScript("transformer", tmp_path, *flags, python=python, way=way, tls=tls) as script:
+        assert ask(f"{script.http}/v1/models/model", tls=tls).document == {"name": "model", "ready": True}
+        script.stop()
+
+
+def test_a_key_without_a_certificate_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "server.key").touch()
+    script = KServeScript("transformer", tmp_path, f"--ssl_keyfile={tmp_path / 'server.key'}")
+    assert script.process.wait(TIMEOUT_S) != 0
+    assert "ssl_keyfile needs ssl_certfile" in script.output

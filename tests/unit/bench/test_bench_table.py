@@ -85,7 +85,7 @@ def test_rows_are_chosen_by_name() -> None:
 
 def test_peers_are_chosen_by_name() -> None:
     assert _peers("none") == frozenset()
-    assert _peers("all") == {"bentoml", "fastapi", "litserve", "mlserver", "mosec", "torchserve", "triton"}
+    assert _peers("all") == {"bentoml", "fastapi", "kserve", "litserve", "mlserver", "mosec", "torchserve", "triton"}
     with pytest.raises(SystemExit, match="no peer 'bento'"):
         _peers("bento")
 

@@ -9,6 +9,7 @@ from alipes.backends.base import Backend, Draft, Engine
 from alipes.backends.python.setup import worker_setup
 from alipes.config.worker_parameters import read_worker_parameters
 from alipes.errors import ModelLoadError
+from alipes.repository.instances_file import read_side_by_side
 
 __all__ = ["AttachedBackend"]
 
@@ -53,6 +54,7 @@ class AttachedBackend(Backend):
             "command": [],
             "attached": self._socket,
             "environment": {},
+            "side_by_side": read_side_by_side(self.draft.version_folder),
             "setup": worker_setup(self.draft, _FILE),
             "hidden": {},
             "start_timeout_s": parameters.start_timeout_s,

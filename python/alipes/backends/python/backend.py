@@ -17,14 +17,12 @@ from alipes.config.worker_parameters import WorkerParameters, read_worker_parame
 from alipes.disclosure import hidden_prefixes
 from alipes.errors import ModelLoadError
 from alipes.repository.app_folder import APP_FILE, waiting_key
+from alipes.repository.instances_file import MOST_SIDE_BY_SIDE
 
 __all__ = ["FUNCTION_TIMEOUT_S", "PythonBackend"]
 
 _BOOTSTRAP: Final = Path(__file__).parents[2] / "worker" / "bootstrap.py"
 """What the interpreter of a model runs first. Run as a file: the environment need not know of this package."""
-
-_MOST_SIDE_BY_SIDE: Final = 4096
-"""A link to a process has no more places."""
 
 FUNCTION_TIMEOUT_S: Final = 600.0
 """Longest call of a function where neither its author nor the server's options say anything, in seconds.
@@ -93,7 +91,7 @@ class PythonBackend(Backend):
     def _side_by_side(self) -> int:
         """Requests that a process works on side by side, as its app says; 0 where it says nothing."""
         places = self._app_document().get("concurrency", 0)
-        return min(max(places, 0), _MOST_SIDE_BY_SIDE) if isinstance(places, int) else 0
+        return min(max(places, 0), MOST_SIDE_BY_SIDE) if isinstance(places, int) else 0
 
     def _waiting(self) -> str | None:
         """Under which key a process may wait that has imported the app.

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from alipes._core import InferenceRequest, InferenceResponse, TritonModelException, call_response, read_call
+from alipes._core import InferenceRequest, InferenceResponse, TritonModelException, call_response, read_whole_call
 from alipes.compat.kserve.cloud_events import (
     STRUCTURED,
     create_response_cloudevent,
@@ -27,7 +27,7 @@ from alipes.compat.kserve.logging import logger
 from alipes.compat.kserve.messages import message_class
 from alipes.compat.kserve.model import InferenceVerb
 
-__all__ = ["Exchange", "collected"]
+__all__ = ["Exchange", "collected", "piece_of"]
 
 _JSON: Final = ("application/json", STRUCTURED, "application/ld+json", "application/octet-stream")
 _GRPC: Final = "/inference.GRPCInferenceService/"
@@ -38,17 +38,7 @@ _OF_THE_SERVER: Final = frozenset(
 )
 
 
-class _Parameters(msgspec.Struct):
-    """Parameters of a call, of which one says what it is."""
-
-    path: str = msgspec.field(name="alipes.path", default="")
-
-
-_PARAMETERS: Final = msgspec.json.Decoder(_Parameters)
-_HEADERS: Final = msgspec.json.Decoder(dict[str, str])
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Exchange:
     """A request.
 
@@ -73,11 +63,11 @@ class Exchange:
         Raises:
             TritonModelException: If it is none that the server makes for such models.
         """
-        call = read_call(request)
-        path = _PARAMETERS.decode(request.parameters() or "{}").path
-        if call is None or not path:
+        call = read_whole_call(request)
+        if call is None:
             raise TritonModelException(f"model '{model_name}' takes requests of V1 and V2 alone")
-        return cls(model_name, path, _HEADERS.decode(call[4]), call[0], {})
+        body, path, headers = call
+        return cls(model_name, path, headers, body, {})
 
     @property
     def is_grpc(self) -> bool:
@@ -92,7 +82,8 @@ class Exchange:
         return InferenceVerb.EXPLAIN if self.path.endswith(":explain") else None
 
     @property
-    def _is_v1(self) -> bool:
+    def is_v1(self) -> bool:
+        """Whether it came over V1."""
         return self.path.endswith((":predict", ":explain"))
 
     def payload(self) -> Any:
@@ -103,7 +94,7 @@ class Exchange:
         """
         if self.is_grpc:
             return self._message()
-        if not self._is_v1:
+        if not self.is_v1:
             return self._v2()
         if is_binary(self.headers):
             data, self.attributes = read_binary(self.body, self.headers)
@@ -152,13 +143,13 @@ class Exchange:
         """
         if self.is_grpc:
             return call_response(_message_of(result).SerializeToString(), 200, "")
-        sent = {name.lower(): str(value) for name, value in headers.items()}
+        sent = {name.lower(): str(value) for name, value in headers.items()} if headers else {}
         if isinstance(result, InferResponse):
             result, json_length = result.to_rest()
             if json_length is not None:
                 sent[INFERENCE_CONTENT_LENGTH_HEADER] = str(json_length)
                 sent["content-type"] = "application/octet-stream"
-        if self._is_v1:
+        if self.is_v1:
             return self._of_v1(result, sent)
         if not isinstance(result, (bytes, str)):
             result = dump(msgspec.convert(result, ResponseDocument))
@@ -185,12 +176,19 @@ class Exchange:
         return _response(_NOT_FOUND, {"detail": "Not Found"}, {})
 
 
-async def collected(result: Any) -> Any:
-    """A result; the pieces of one that comes in pieces, joined."""
-    if not isinstance(result, AsyncIterator):
-        return result
-    pieces = [piece.encode() if isinstance(piece, str) else piece async for piece in result]
-    return b"".join(pieces)
+def piece_of(piece: Any, more: bool) -> InferenceResponse:
+    """A response with a piece of a body.
+
+    Args:
+        piece: Bytes or a text.
+        more: Whether it is the first, and others may follow.
+    """
+    return call_response(piece if isinstance(piece, bytes) else piece.encode(), 200, "", "", more)
+
+
+async def collected(pieces: AsyncIterator[Any]) -> bytes:
+    """Pieces, joined."""
+    return b"".join([piece.encode() if isinstance(piece, str) else piece async for piece in pieces])
 
 
 def _message_of(result: Any) -> Any:
@@ -204,6 +202,8 @@ def _message_of(result: Any) -> Any:
 
 
 def _response(status: int, result: Any, headers: dict[str, str]) -> InferenceResponse:
+    if not headers and not isinstance(result, (str, bytes)):
+        return call_response(dump(result), status)
     body = result.encode() if isinstance(result, str) else result if isinstance(result, bytes) else dump(result)
     plain = "text/plain; charset=utf-8" if isinstance(result, str) else ""
     content_type = headers.pop("content-type", plain if isinstance(result, (str, bytes)) else "application/json")

@@ -12,17 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.attached import AttachedModel, Attachment
+from alipes.compat.kserve.batching import Batching
 from alipes.compat.kserve.constants import MAX_GRPC_MESSAGE_LENGTH
-from alipes.compat.kserve.instance import ModelInstance, ProbedInstance, is_plain
+from alipes.compat.kserve.instance import ModelHandlers, ProbedInstance, ThreadInstance, gives_pieces, is_plain
+from alipes.compat.kserve.latency_log import LatencyWriter
 from alipes.compat.kserve.logging import logger
 from alipes.compat.kserve.model import BaseKServeModel, InferenceModel, Model
+from alipes.compat.kserve.tasks import TaskInstance
 
 if TYPE_CHECKING:
     from alipes.compat.kserve.model_server import ModelServer
 
 __all__ = ["ServedModels", "flags"]
 
-_ENDPOINT: Final = json.dumps({"methods": ["POST"], "whole": True})
 _METRICS: Final = "ALIPES_METRICS_PORT"
 
 
@@ -43,6 +45,8 @@ class ServedModels:
         self._loop, self._workers, self._most_at_once = loop, max(1, workers), max(1, most_at_once)
         self._attachment = Attachment(**server_flags)
         self._pools: list[ThreadPoolExecutor] = []
+        self._tasks: list[TaskInstance] = []
+        self._latency: LatencyWriter | None = None
         self._adding = threading.Lock()
         self._loop_thread = threading.get_ident()
 
@@ -55,6 +59,7 @@ class ServedModels:
         """
         for name, model in models.items():
             self._attachment.add(self._attached(model, name))
+        self._latency = LatencyWriter()
         self._attachment.start()
 
     def add(self, model: BaseKServeModel, name: str) -> None:
@@ -75,6 +80,10 @@ class ServedModels:
         self._attachment.stop()
         for pool in self._pools:
             pool.shutdown(wait=False)
+        for one in self._tasks:
+            one.close()
+        if self._latency is not None:
+            self._latency.stop()
 
     @property
     def is_running(self) -> bool:
@@ -87,14 +96,18 @@ class ServedModels:
         return self._attachment.url
 
     def _attached(self, model: BaseKServeModel, name: str) -> AttachedModel:
-        plain = is_plain(model)
-        if isinstance(model, Model) and not plain and model._threads is None:
+        handlers, batching, pieces = ModelHandlers(model, name), Batching.of(model), gives_pieces(model)
+        config = _config(model, name, batching, pieces)
+        if is_plain(model) and not pieces:
+            threads = [ThreadInstance(handlers, bool(batching)) for _ in range(self._workers)]
+            return AttachedModel(name, config, [ProbedInstance(threads[0], handlers, self._loop), *threads[1:]])
+        if isinstance(model, Model) and model._threads is None:
             model._threads = ThreadPoolExecutor(self._workers, f"alipes-{name}")
             self._pools.append(model._threads)
-        count = self._workers if plain else self._most_at_once
-        config: dict[str, Any] = {"parameters": {"endpoint": {"string_value": _ENDPOINT}}, **_declared(model, name)}
-        others = [ModelInstance(model, name, self._loop) for _ in range(count - 1)]
-        return AttachedModel(name, config, [ProbedInstance(model, name, self._loop), *others])
+        tasks = TaskInstance(handlers, self._loop, self._most_at_once, pieces=pieces, together=bool(batching))
+        self._tasks.append(tasks)
+        instances = [ProbedInstance(tasks, handlers, self._loop)]
+        return AttachedModel(name, config, instances, side_by_side=self._most_at_once)
 
 
 def flags(server: ModelServer, arguments: Namespace) -> dict[str, Any]:
@@ -115,25 +128,41 @@ def flags(server: ModelServer, arguments: Namespace) -> dict[str, Any]:
         chosen["grpc_port"] = server.grpc_port
     if _METRICS not in os.environ:
         chosen["metrics_port"] = 0
-    if server.ssl_certfile and server.ssl_keyfile:
+    if server.ssl_certfile:
         chosen |= {"http_use_ssl": True, "http_server_cert": server.ssl_certfile}
-        chosen["http_server_key"] = server.ssl_keyfile
+        # One file may hold both, as Python's `load_cert_chain` has it.
+        chosen["http_server_key"] = server.ssl_keyfile or server.ssl_certfile
+        if not server.enable_grpc:
+            # This process loads its models over an endpoint without TLS, at which nobody else can ask for anything.
+            chosen |= {"allow_grpc": True, "grpc_address": "127.0.0.1", "grpc_port": 0}
+    elif server.ssl_keyfile:
+        raise ValueError("ssl_keyfile needs ssl_certfile: there is no certificate for the key")
     return chosen
 
 
-def _declared(model: BaseKServeModel, name: str) -> dict[str, Any]:
+def _config(model: BaseKServeModel, name: str, batching: Batching, pieces: bool) -> dict[str, Any]:
+    endpoint = json.dumps({"methods": ["POST"], "whole": True, "stream": pieces})
+    config = {"parameters": {"endpoint": {"string_value": endpoint}}, **_declared(model, name, batching)}
+    if pieces:
+        config["model_transaction_policy"] = {"decoupled": True}
+    return config | batching.config
+
+
+def _declared(model: BaseKServeModel, name: str, batching: Batching) -> dict[str, Any]:
     """The inputs and outputs that a model says it has, for its metadata."""
     if not isinstance(model, InferenceModel) or asyncio.iscoroutinefunction(model.get_input_types):
         return {}
     try:
         sides = {"input": model.get_input_types(), "output": model.get_output_types()}
-        return {side: [_tensor(one) for one in tensors] for side, tensors in sides.items() if tensors}
+        return {side: [_tensor(one, bool(batching)) for one in tensors] for side, tensors in sides.items() if tensors}
     except Exception as error:
         logger.warning("the inputs and outputs of model %s cannot be declared: %s", name, error)
         return {}
 
 
-def _tensor(one: Mapping[str, Any]) -> dict[str, Any]:
+def _tensor(one: Mapping[str, Any], has_rows: bool) -> dict[str, Any]:
+    """A tensor as a configuration declares it: without the axis along which requests are joined, where they are."""
     datatype = str(one["datatype"]).upper()
     kind = "STRING" if datatype == "BYTES" else datatype
-    return {"name": one["name"], "data_type": f"TYPE_{kind}", "dims": [int(size) for size in one["shape"]]}
+    dims = [int(size) for size in one["shape"]][int(has_rows) :]
+    return {"name": one["name"], "data_type": f"TYPE_{kind}", "dims": dims}

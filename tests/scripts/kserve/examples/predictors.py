@@ -132,6 +132,47 @@ class Failing(Model):
         raise kinds[kind.decode() if isinstance(kind, bytes) else kind]
 
 
+class Storyteller(Model):
+    """Yields what it is asked to say, piece by piece, and fails where it is asked to."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.load()
+
+    async def predict(self, payload: Any, headers: dict[str, str] | None = None) -> Any:
+        for piece in payload["instances"]:
+            if piece == "fail":
+                raise InferenceError("the story ends here")
+            await asyncio.sleep(0)
+            yield piece
+
+
+class Tables(Model):
+    """Seats four requests at a table: alipes joins them, where the SDK calls it for each."""
+
+    alipes_max_batch_size = 4
+    # They are joined when the fourth has come, however slow the machine is.
+    alipes_max_latency_ms = 60_000
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.load()
+
+    def predict(self, payload: Any, headers: dict[str, str] | None = None) -> Any:
+        guests = payload["instances"]
+        if "late" in guests:
+            raise InferenceError("somebody is late")
+        return {"predictions": [[guest, len(guests)] for guest in guests], "caller": (headers or {}).get("x-caller")}
+
+
+class AsyncTables(Tables):
+    """The same in an `async` handler."""
+
+    async def predict(self, payload: Any, headers: dict[str, str] | None = None) -> Any:
+        await asyncio.sleep(0)
+        return super().predict(payload, headers)
+
+
 class Adder(Model):
     """Adds all inputs of a V2 request, whatever their names; gives their sum and how many there were."""
 
@@ -164,6 +205,7 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(parents=[model_server.parser]).parse_args()
     server = ModelServer()
     models = [Doubler(options.model_name), Chain("chain"), Pair("pair"), Speaker("speaker"), Failing("failing")]
+    models += [Storyteller("storyteller"), Tables("tables"), AsyncTables("async-tables")]
     models += [Resting("resting"), Register("register", server), Adder("adder")]
     server.register_model(models[0], "alias")
     server.start(models)
