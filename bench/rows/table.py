@@ -12,6 +12,7 @@ from bench.rows.forests import ForestRow
 from bench.rows.framework_conv import framework_conv_rows
 from bench.rows.functions import function_rows
 from bench.rows.idle import IdleMemoryRow, IdleRow
+from bench.rows.kserve import kserve_rows
 from bench.rows.lateness import lateness_rows
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
 from bench.rows.many import ManyMemoryRow, ManyRow
@@ -79,6 +80,7 @@ def rows(soak_requests: int) -> list[Row]:
         TorchscriptRow(),
         *framework_conv_rows(),
         ForestRow(),
+        *kserve_rows(),
         *tester_rows(),
         *lateness_rows(),
         *self_tuning_rows(),

@@ -97,6 +97,7 @@ ALL = {
     for peer in (
         Peer("bentoml", "BentoML"),
         Peer("fastapi", "FastAPI + uvicorn", _start_fastapi),
+        Peer("kserve", "KServe SDK"),
         Peer("litserve", "LitServe"),
         Peer("mlserver", "MLServer"),
         Peer("mosec", "Mosec", _start_mosec),

@@ -1,0 +1,121 @@
+"""What KServe's users serve, beside KServe's own server: a classifier of scikit-learn, and predictors of its SDK."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.document import Document, v2_document
+from bench.fleet import ALIPES, Fleet
+from bench.models.scripts import written_by
+from bench.rows.documents import measured_cell
+from bench.rows.load import RATE
+from bench.rows.row import Better, Cell, Facts, Row, Target
+from bench.servers import kserve
+from bench.servers.endpoint import Endpoint
+from bench.servers.interpreters import advice, python_with
+
+PEER = "kserve"
+IRIS = "iris"
+PREDICTORS = "predictors"
+CONNECTIONS = 64
+#: A request of KServe's documentation, and the classes that its model gives.
+FLOWERS = ((6.8, 2.8, 4.8, 1.4), (6.0, 3.4, 4.5, 1.6))
+CLASSES = (1, 1)
+
+#: Starts a contender for a document, in an environment of the SDK or in ours.
+Start = Callable[[Document], Endpoint]
+
+
+def kserve_rows() -> list[Row]:
+    """All of them, in the order of the table."""
+    flowers = np.asarray(FLOWERS, np.float32)
+    asked = {
+        "V1": (_v1(IRIS, [list(row) for row in FLOWERS], CLASSES), 12),
+        "V2": (v2_document(f"{IRIS}_v2", IRIS, "input-0", flowers, np.asarray(CLASSES)), 15),
+    }
+    iris = [
+        _IrisRow(_facts(f"kserve_iris_{protocol.lower()}", f"scikit-learn, two flowers, {protocol}", bound), document)
+        for protocol, (document, bound) in asked.items()
+    ]
+    plain = _v1("double", [1, 2, 3, 4], (2, 4, 6, 8))
+    chain = _v1("chain", [1, 2, 3, 4], (20, 30, 40, 50))
+    scripts = [
+        _ScriptRow(_facts("kserve_sdk", "A predictor of KServe's SDK, V1", 6), plain),
+        _ScriptRow(_facts("kserve_sdk_async", "A predictor of KServe's SDK with async handlers, V1", 6), chain),
+    ]
+    return [*iris, *scripts]
+
+
+def label(workers: int) -> str:
+    """The SDK's own server with so many processes."""
+    return f"KServe SDK, {workers} worker{'s' if workers > 1 else ''}"
+
+
+def several_workers() -> tuple[int, ...]:
+    """One process, and one a core: which is best depends on what shares the cores."""
+    return tuple(sorted({1, os.cpu_count() or 1}))
+
+
+def _facts(name: str, title: str, bound: float) -> Facts:
+    targets = tuple(Target(ALIPES, label(workers), bound) for workers in several_workers())
+    return Facts(name, f"{title}, {CONNECTIONS} connections", RATE, Better.MORE, targets)
+
+
+def _v1(model: str, instances: object, expected: tuple[float, ...]) -> Document:
+    def numbers(answer: dict[str, object]) -> object:
+        return answer["predictions"]
+
+    return Document(f"{model}_v1", f"/v1/models/{model}:predict", {"instances": instances}, expected, numbers)
+
+
+@dataclass(frozen=True)
+class _IrisRow:
+    facts: Facts
+    document: Document
+
+    def cells(self, fleet: Fleet) -> Sequence[Cell]:
+        """alipes on the model's file, and the SDK's server of the same file."""
+        python = python_with("sklearn", "sklearn")
+        if python is None:
+            fleet.skipped[IRIS] = advice("scikit-learn", "sklearn")
+            return []
+        files = written_by(IRIS, python)
+        ours = fleet.of_row(kserve.start_store(files, IRIS, self.document, python))
+
+        def sdk(folder: Path, workers: int) -> Endpoint:
+            # The file of another release of scikit-learn may not open.
+            store = written_by(IRIS, folder / "bin" / "python", mark="-kserve")
+            return kserve.start_sdk(folder, IRIS, workers, self.document, ["--model_name=iris", f"--model_dir={store}"])
+
+        return [_cell(ALIPES, ours, self.document), *_sdk_cells(fleet, self.document, sdk)]
+
+
+@dataclass(frozen=True)
+class _ScriptRow:
+    facts: Facts
+    document: Document
+
+    def cells(self, fleet: Fleet) -> Sequence[Cell]:
+        """The same script, run by alipes and by the SDK."""
+        ours = fleet.of_row(kserve.start_script(PREDICTORS, self.document))
+
+        def sdk(folder: Path, workers: int) -> Endpoint:
+            return kserve.start_sdk(folder, PREDICTORS, workers, self.document)
+
+        return [_cell(ALIPES, ours, self.document), *_sdk_cells(fleet, self.document, sdk)]
+
+
+def _sdk_cells(fleet: Fleet, document: Document, start: Callable[[Path, int], Endpoint]) -> list[Cell]:
+    cells = []
+    for workers in several_workers():
+        found = fleet.peer_of_row(PEER, PEER, lambda folder, workers=workers: start(folder, workers))
+        if found is not None:
+            cells.append(_cell(label(workers), found, document))
+    return cells
+
+
+def _cell(title: str, endpoint: Endpoint, document: Document) -> Cell:
+    return measured_cell(title, endpoint, document, CONNECTIONS)

@@ -1,0 +1,68 @@
+"""KServe's SDK and alipes in its place: scripts of the SDK, and a model store."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.document import Document
+from bench.paths import BENCH
+from bench.servers.endpoint import Endpoint
+from bench.servers.interpreters import environment_of
+from bench.servers.process import Process, free_ports
+from bench.servers.programs import started
+
+SCRIPTS = BENCH / "peers" / "kserve"
+
+
+def start_sdk(environment: Path, script: str, workers: int, document: Document, flags: Sequence[str] = ()) -> Endpoint:
+    """Starts a script of `bench/peers/kserve` with the SDK's own server, and waits until it answers ``document``.
+
+    Args:
+        environment: Folder of the SDK's environment.
+        script: The script's name.
+        workers: Its processes.
+        document: What it must answer.
+        flags: Further ones.
+
+    Raises:
+        StartFailed: If it does not start.
+        WrongAnswer: If its answer is wrong.
+    """
+    command = [environment / "bin" / "python", SCRIPTS / f"{script}.py", f"--workers={workers}", *flags]
+    return _started(f"kserve_{script}_{workers}", command, document)
+
+
+def start_script(script: str, document: Document) -> Endpoint:
+    """Starts the same script with alipes in the SDK's place.
+
+    Raises:
+        StartFailed: If it does not start.
+        WrongAnswer: If its answer is wrong.
+    """
+    command = [Path(sys.executable), "-m", "alipes.compat", "kserve", SCRIPTS / f"{script}.py"]
+    return _started(f"alipes_kserve_{script}", command, document)
+
+
+def start_store(store: Path, name: str, document: Document, python: Path) -> Endpoint:
+    """Starts `alipes serve` as KServe starts a runtime: on a model's files, by the model's name.
+
+    Args:
+        store: The files.
+        name: The model's.
+        document: What it must answer.
+        python: An interpreter that has the model's framework.
+
+    Raises:
+        StartFailed: If it does not start.
+        WrongAnswer: If its answer is wrong.
+    """
+    http_port, grpc_port, metrics_port = free_ports(3)
+    ports = [f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}"]
+    line = [python.parent / "alipes", "serve", f"--model-name={name}", f"--model-store={store}", *ports]
+    return started(Process(f"alipes_store_{name}", line, environment_of(python)), http_port, document)
+
+
+def _started(name: str, command: Sequence[str | Path], document: Document) -> Endpoint:
+    http_port, grpc_port = free_ports(2)
+    line = [*command, f"--http_port={http_port}", f"--grpc_port={grpc_port}"]
+    return started(Process(name, line), http_port, document)
