@@ -5,7 +5,7 @@ This is the only place that looks at the environment, and it looks once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -63,6 +63,11 @@ _GROUPS: Final = {
     "payloads": PayloadOptions,
 }
 _ENDPOINTS: Final = ("http", "grpc", "metrics")
+_ROWS_OF_STORES: Final = 1024
+"""Largest batch of models without a configuration in a store. Those who send there know no such limit: KServe's own
+runtimes take any number of rows. And at most so many wait: with 4, as Triton has it, scikit-learn answered a quarter of
+the requests of 64 connections."""
+
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
 _BACKLOG_DELAY_SCHEDULER: Final = "TRITONSERVER_BACKLOG_DELAY_SCHEDULER"
 """Triton's variable for tests: a queue is laid out before its first batch."""
@@ -151,6 +156,8 @@ def _options(
         settings, more = read_settings(name, _words(values[name]))
         fields |= settings
         notices = notices + more
+    if _has_stores(fields) and not _names_batch(_words(values["backend-config"])):
+        fields["model.default_max_batch_size"] = _ROWS_OF_STORES
     fields["response_cache_bytes"] = read_cache(
         _words(values["cache-config"]),
         fields["response_cache_bytes"],
@@ -192,6 +199,16 @@ def _options(
     options = ServerOptions(**plain, **groups, origins=origins, notices=tuple(notices))
     _check(options)
     return options
+
+
+def _has_stores(fields: Mapping[str, Any]) -> bool:
+    """Whether models are bare files, as KServe's runtimes take them."""
+    return bool(fields["repository.stores"] or fields["repository.model_list"])
+
+
+def _names_batch(settings: Iterable[str]) -> bool:
+    """Whether settings of all backends say how large a batch may be."""
+    return any(one.partition("=")[0] == "default-max-batch-size" for one in settings)
 
 
 def _words(value: Value) -> tuple[str, ...]:

@@ -247,6 +247,13 @@ def test_row_17_grpc_messages_are_larger_than_grpcs_own_limit(runtime: Runtime) 
         assert float(client.infer("iris", {"X": rows})["Y"].sum()) == 2 * rows.size
 
 
+def test_a_request_of_v2_may_have_many_rows(runtime: Runtime) -> None:
+    # As many as KServe's own runtimes take; without a configuration nobody has said that there are fewer.
+    rows = np.ones((1000, 3), np.float32)
+    with Client(runtime.server.http) as client:
+        assert client.infer("iris", {"X": rows})["Y"].shape == rows.shape
+
+
 def test_row_18_the_id_of_a_proxy_is_that_of_the_request(runtime: Runtime) -> None:
     connection = HTTPConnection(runtime.server.http, timeout=TIMEOUT_S)
     headers = {"x-request-id": "b7f0-12ab", "authorization": "Bearer of-nothing", "x-b3-traceid": "0a"}

@@ -80,3 +80,17 @@ def test_a_setting_has_a_key_and_a_value(text: str) -> None:
 def test_the_last_setting_wins() -> None:
     flags = [f"--backend-config=default-max-batch-size={size}" for size in (2, 8)]
     assert parse_flags(["models", *flags], {}).model.default_max_batch_size == 8
+
+
+@pytest.mark.parametrize(
+    ("flags", "rows"),
+    [
+        (["models"], 4),
+        (["--model-store=models"], 1024),
+        (["--model-list=models.json", "--model-store=models", "--model-control-mode=poll"], 1024),
+        (["--model-store=models", "--backend-config=default-max-batch-size=4"], 4),
+        (["--model-store=models", "--backend-config=onnxruntime,default-max-batch-size=8"], 1024),
+    ],
+)
+def test_bare_models_take_many_rows_unless_a_setting_says_otherwise(flags: list[str], rows: int) -> None:
+    assert parse_flags(flags, {}).model.default_max_batch_size == rows
