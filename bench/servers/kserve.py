@@ -58,7 +58,9 @@ def start_store(store: Path, name: str, document: Document, python: Path) -> End
     """
     http_port, grpc_port, metrics_port = free_ports(3)
     ports = [f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}"]
-    line = [python.parent / "alipes", "serve", f"--model-name={name}", f"--model-store={store}", *ports]
+    # The file of joblib is a pickle.
+    words = [f"--model-name={name}", f"--model-store={store}", f"--allow-pickles={name}", *ports]
+    line = [python.parent / "alipes", "serve", *words]
     return started(Process(f"alipes_store_{name}", line, environment_of(python)), http_port, document)
 
 
