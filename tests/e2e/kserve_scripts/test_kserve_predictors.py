@@ -185,6 +185,18 @@ def test_clients_of_v1_say_whether_a_model_is_ready(script: KServeScript) -> Non
     assert asyncio.run(look()) == ((True, True), {"explanations": [{"share": 1}]})
 
 
+@pytest.mark.parametrize("model", ["adder", "endless"])
+def test_a_request_of_another_kind_is_refused(script: KServeScript, model: str) -> None:
+    answer = ask(f"{script.http}/v2/models/{model}/generate", {"a": [1.0]})
+    assert answer.status >= 400
+    assert script.is_sdk or answer.document["error"].endswith(f"model '{model}' takes requests of V1 and V2 alone")
+
+
+def test_the_axis_of_requests_is_the_first_of_the_metadata(script: KServeScript) -> None:
+    metadata = ask(f"{script.http}/v2/models/tables").document
+    assert metadata["inputs"] == [{"name": "a", "datatype": "FP32", "shape": [-1, 1]}]
+
+
 def test_a_handler_that_yields_is_answered_piece_by_piece(script: KServeScript) -> None:
     answer = predict(script, "storyteller", {"instances": ["once ", "upon ", "a time"]})
     assert (answer.status, answer.body) == (200, b"once upon a time")
@@ -196,6 +208,16 @@ def test_a_handler_that_yields_is_answered_piece_by_piece(script: KServeScript) 
 def test_a_handler_that_fails_after_its_first_piece_breaks_the_body_off(script: KServeScript) -> None:
     with pytest.raises(http.client.IncompleteRead):
         predict(script, "storyteller", {"instances": ["once ", "fail"]})
+
+
+def test_a_reader_who_leaves_ends_the_handler(script: KServeScript) -> None:
+    address = script.http.removeprefix("http://")
+    connection = http.client.HTTPConnection(address, timeout=TIMEOUT_S)
+    body, kind = b'{"instances": []}', {"content-type": "application/json"}
+    connection.request("POST", "/v1/models/endless:predict", body, kind)
+    assert connection.getresponse().read(30) == b"and so on, and so on, and so o"
+    connection.close()
+    until(lambda: predict(script, "endless", {"instances": ["has it ended?"]}).body == b"True")
 
 
 def test_what_comes_in_pieces_is_no_message_of_grpc(script: KServeScript) -> None:

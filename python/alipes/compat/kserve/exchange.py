@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from alipes._core import InferenceRequest, InferenceResponse, TritonModelException, call_response, read_whole_call
+from alipes._core import InferenceRequest, InferenceResponse, TritonError, call_response, read_whole_call
 from alipes.compat.kserve.cloud_events import (
     STRUCTURED,
     create_response_cloudevent,
@@ -27,7 +27,7 @@ from alipes.compat.kserve.logging import logger
 from alipes.compat.kserve.messages import message_class
 from alipes.compat.kserve.model import InferenceVerb
 
-__all__ = ["Exchange", "collected", "piece_of"]
+__all__ = ["Exchange", "collected", "piece_of", "refused_tensors"]
 
 _JSON: Final = ("application/json", STRUCTURED, "application/ld+json", "application/octet-stream")
 _GRPC: Final = "/inference.GRPCInferenceService/"
@@ -57,15 +57,11 @@ class Exchange:
     attributes: dict[str, Any]
 
     @classmethod
-    def of(cls, request: InferenceRequest, model_name: str) -> Exchange:
-        """Reads a request of the server.
-
-        Raises:
-            TritonModelException: If it is none that the server makes for such models.
-        """
+    def of(cls, request: InferenceRequest, model_name: str) -> Exchange | None:
+        """Reads a request of the server; None where it came by another way, such as `generate`, with tensors."""
         call = read_whole_call(request)
         if call is None:
-            raise TritonModelException(f"model '{model_name}' takes requests of V1 and V2 alone")
+            return None
         body, path, headers = call
         return cls(model_name, path, headers, body, {})
 
@@ -174,6 +170,12 @@ class Exchange:
     def unknown(self) -> InferenceResponse:
         """The answer where there is no such path."""
         return _response(_NOT_FOUND, {"detail": "Not Found"}, {})
+
+
+def refused_tensors(model_name: str) -> InferenceResponse:
+    """The response to a request that is none of V1, V2 and gRPC."""
+    text = f"model '{model_name}' takes requests of V1 and V2 alone"
+    return InferenceResponse(error=TritonError(text, TritonError.UNSUPPORTED))
 
 
 def piece_of(piece: Any, more: bool) -> InferenceResponse:

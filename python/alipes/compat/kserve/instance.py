@@ -12,7 +12,7 @@ from alipes._core import InferenceRequest, InferenceResponse
 from alipes.compat.kserve.client_factory import is_predictor_ready
 from alipes.compat.kserve.context import get_predictor_config
 from alipes.compat.kserve.errors import ModelNotReady
-from alipes.compat.kserve.exchange import Exchange, collected
+from alipes.compat.kserve.exchange import Exchange, collected, refused_tensors
 from alipes.compat.kserve.joined import Joined, groups_of
 from alipes.compat.kserve.model import BaseKServeModel, InferenceModel, Model
 
@@ -126,10 +126,11 @@ class ThreadInstance:
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """The responses to requests."""
-        exchanges = [Exchange.of(request, self._handlers.name) for request in requests]
-        if self._together and len(exchanges) > 1:
-            return _driven(self._handlers.respond_together(exchanges))
-        return [_driven(self._handlers.respond(one)) for one in exchanges]
+        name = self._handlers.name
+        exchanges = [Exchange.of(request, name) for request in requests]
+        if self._together and len(exchanges) > 1 and all(exchanges):
+            return _driven(self._handlers.respond_together([one for one in exchanges if one]))
+        return [_driven(self._handlers.respond(one)) if one else refused_tensors(name) for one in exchanges]
 
 
 class ProbedInstance:

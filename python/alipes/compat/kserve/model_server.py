@@ -76,8 +76,9 @@ class ModelServer:
             timeout_keep_alive: Seconds that a connection is kept without a request.
             grace_period: Seconds that requests have to end when the server stops.
             predictor_config: Where the predictor is, for transformers and explainers.
-            ssl_certfile: Certificate of HTTPS; the port is 8443 then, unless it is named.
-            ssl_keyfile: Key of HTTPS.
+            ssl_certfile: Certificate of HTTPS.
+            ssl_keyfile: Key of HTTPS; left out where the certificate's file has it too. With both, the port is 8443
+                unless it is named.
         """
         self.registered_models = ModelRepository() if registered_models is None else registered_models
         self.ssl_certfile, self.ssl_keyfile = ssl_certfile, ssl_keyfile
@@ -112,6 +113,7 @@ class ModelServer:
         Raises:
             RuntimeError: If they are no list of models.
             NoModelReady: If none of them is ready.
+            ValueError: If there is a key without a certificate, or a model's batches are not what they have to be.
             ServeError: If the server cannot be started, or ends by itself.
         """
         self._register_and_check_atleast_one_model_is_ready(models)

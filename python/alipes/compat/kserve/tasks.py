@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from alipes._core import InferenceRequest, InferenceResponse, InferenceResponseSender, TritonError
-from alipes.compat.kserve.exchange import Exchange, piece_of
+from alipes.compat.kserve.exchange import Exchange, piece_of, refused_tensors
 from alipes.compat.kserve.instance import ModelHandlers
 from alipes.compat.kserve.model import InferenceVerb
 
@@ -53,11 +53,17 @@ class TaskInstance:
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None] | None:
         """Hands requests over; they are answered by their senders."""
-        arrived = [(request.get_response_sender(), Exchange.of(request, self._handlers.name)) for request in requests]
-        if self._together:
-            self._arrived.append(arrived)
-        else:
+        arrived = []
+        for request in requests:
+            sender, exchange = request.get_response_sender(), Exchange.of(request, self._handlers.name)
+            if exchange is None:
+                _send(sender, refused_tensors(self._handlers.name))
+            else:
+                arrived.append((sender, exchange))
+        if not self._together:
             self._arrived.extend([(one,) for one in arrived])
+        elif arrived:
+            self._arrived.append(arrived)
         self._loop.call_soon_threadsafe(self._begin)
         return None if self._pieces else [None] * len(requests)
 

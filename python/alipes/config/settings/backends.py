@@ -18,7 +18,15 @@ _NO_SHM: Final = "tensors reach Python models through memory that needs no setti
 _OWN_THREADS: Final = "each model has threads of its own, set by its parameters"
 
 BACKENDS: Final = (
-    Setting(_BACKEND, "", _BATCH, "int", 4, f"{_BATCH_HELP}.", option="model.default_max_batch_size"),
+    Setting(
+        _BACKEND,
+        "",
+        _BATCH,
+        "int",
+        4,
+        f"{_BATCH_HELP}; 1024 with --model-store or --model-list.",
+        option="model.default_max_batch_size",
+    ),
     Setting(
         _BACKEND,
         _ORT,

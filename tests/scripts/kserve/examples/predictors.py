@@ -147,6 +147,29 @@ class Storyteller(Model):
             yield piece
 
 
+class Endless(Model):
+    """Yields until its reader leaves; says whether one has left."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.has_ended = False
+        self.load()
+
+    def get_input_types(self) -> list[dict[str, Any]]:
+        return [{"name": "a", "datatype": "FP32", "shape": [-1]}]
+
+    async def predict(self, payload: Any, headers: dict[str, str] | None = None) -> Any:
+        if payload["instances"] == ["has it ended?"]:
+            yield str(self.has_ended)
+            return
+        try:
+            while True:
+                yield "and so on, " * 1000
+                await asyncio.sleep(0)
+        finally:
+            self.has_ended = True
+
+
 class Tables(Model):
     """Seats four requests at a table: alipes joins them, where the SDK calls it for each."""
 
@@ -157,6 +180,9 @@ class Tables(Model):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.load()
+
+    def get_input_types(self) -> list[dict[str, Any]]:
+        return [{"name": "a", "datatype": "FP32", "shape": [-1, 1]}]
 
     def predict(self, payload: Any, headers: dict[str, str] | None = None) -> Any:
         guests = payload["instances"]
@@ -205,7 +231,7 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(parents=[model_server.parser]).parse_args()
     server = ModelServer()
     models = [Doubler(options.model_name), Chain("chain"), Pair("pair"), Speaker("speaker"), Failing("failing")]
-    models += [Storyteller("storyteller"), Tables("tables"), AsyncTables("async-tables")]
+    models += [Storyteller("storyteller"), Endless("endless"), Tables("tables"), AsyncTables("async-tables")]
     models += [Resting("resting"), Register("register", server), Adder("adder")]
     server.register_model(models[0], "alias")
     server.start(models)
