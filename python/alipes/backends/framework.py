@@ -16,7 +16,7 @@ from alipes.backends.base import Draft, Engine
 from alipes.backends.proofs import keep_proof, known_proof, proof_key
 from alipes.backends.python.backend import PythonBackend
 from alipes.backends.python.setup import Framework, worker_setup
-from alipes.config.complete import complete_from_signature, is_complete, wants_proof
+from alipes.config.complete import complete_from_signature, is_complete, rows_within, wants_proof
 from alipes.config.framework_parameters import ignored_parameters
 from alipes.config.instances import instance_names
 from alipes.config.parameters import Parameter
@@ -78,7 +78,8 @@ class FrameworkBackend(PythonBackend):
             proof = RowProof(**found["rows"])
             keep_proof(key, proof)
         signature = Signature.from_json(json.dumps(found["signature"]))
-        notice = complete_from_signature(config, signature, default, proof)
+        rows = rows_within(signature, default, self.draft.options.model.default_max_batch_bytes)
+        notice = complete_from_signature(config, signature, rows, proof)
         self._notices = (notice,) if notice else ()
 
     def engine(self) -> Engine:

@@ -6,7 +6,10 @@ Source: the completion of Triton's ONNX Runtime backend.
 
 from __future__ import annotations
 
-from alipes.config.datatypes import config_number
+from math import prod
+from typing import Final
+
+from alipes.config.datatypes import config_number, element_bytes
 from alipes.config.normalize import normalize_batching
 from alipes.config.schema import ModelConfig
 from alipes.config.sequences import control_names, state_input_names
@@ -14,12 +17,33 @@ from alipes.errors import ConfigError
 from alipes.row_proof import RowProof
 from alipes.signature import Port, Side, Signature
 
-__all__ = ["complete_from_signature", "is_complete", "wants_proof"]
+__all__ = ["complete_from_signature", "is_complete", "rows_within", "wants_proof"]
+
+_LEAST_ROWS: Final = 4
+"""Rows that any model may have in a batch: Triton's default."""
 
 
 def is_complete(config: ModelConfig) -> bool:
     """Whether inputs and outputs are both listed."""
     return bool(config.input or config.batch_input) and bool(config.output)
+
+
+def rows_within(signature: Signature, rows: int, most_bytes: int) -> int:
+    """The largest batch of a model without a configuration: so many rows, or fewer where rows are large.
+
+    Args:
+        signature: What the model file says; sizes that it leaves open count as 1.
+        rows: The most.
+        most_bytes: Bytes of the inputs of the largest batch; 0 for any number.
+    """
+    row_bytes = sum(prod(max(size, 1) for size in one.shape[1:]) * _element_bytes(one) for one in signature.inputs)
+    if most_bytes == 0 or row_bytes == 0:
+        return rows
+    return min(rows, max(_LEAST_ROWS, most_bytes // row_bytes))
+
+
+def _element_bytes(port: Port) -> int:
+    return element_bytes(config_number(port.datatype)) or 1
 
 
 def wants_proof(config: ModelConfig, default_max_batch_size: int) -> bool:

@@ -68,6 +68,10 @@ _ROWS_OF_STORES: Final = 1024
 runtimes take any number of rows. And at most so many wait: with 4, as Triton has it, scikit-learn answered a quarter of
 the requests of 64 connections."""
 
+_BYTES_OF_STORES: Final = 16 << 20
+"""Bytes of the inputs of such a batch: a network takes many times that for what it computes on the way. 27 pictures of
+224 x 224 pixels."""
+
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
 _BACKLOG_DELAY_SCHEDULER: Final = "TRITONSERVER_BACKLOG_DELAY_SCHEDULER"
 """Triton's variable for tests: a queue is laid out before its first batch."""
@@ -158,6 +162,7 @@ def _options(
         notices = notices + more
     if _has_stores(fields) and not _names_batch(_words(values["backend-config"])):
         fields["model.default_max_batch_size"] = _ROWS_OF_STORES
+        fields["model.default_max_batch_bytes"] = _BYTES_OF_STORES
     fields["response_cache_bytes"] = read_cache(
         _words(values["cache-config"]),
         fields["response_cache_bytes"],

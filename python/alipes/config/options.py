@@ -227,6 +227,7 @@ class ModelOptions:
         default_max_batch_size: Batch size in rows for completed configurations of any backend.
         onnxruntime_default_max_batch_size: The same for ONNX Runtime; None takes the one for any backend.
         streaming_max_sequences: Live sequences of a model whose state the server keeps.
+        default_max_batch_bytes: Bytes of inputs beyond which the default for any backend is not reached; 0 for none.
         allow_pickles: Models whose files may run code while they are read; `*` stands for all.
         delay_scheduler: Requests that wait before the first batch of a model that batches; 0 for none.
         backlog_delay_scheduler: Requests in the backlog that wait besides, where sequences have rows of their own.
@@ -240,6 +241,7 @@ class ModelOptions:
     default_max_batch_size: int
     onnxruntime_default_max_batch_size: int | None
     streaming_max_sequences: int
+    default_max_batch_bytes: int = 0
     allow_pickles: tuple[str, ...] = ()
     delay_scheduler: int = 0
     backlog_delay_scheduler: int = 0

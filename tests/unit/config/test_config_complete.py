@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from alipes.config.complete import complete_from_signature, wants_proof
+from alipes.config.complete import complete_from_signature, rows_within, wants_proof
 from alipes.config.datatypes import v2_name
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.errors import ConfigError
@@ -142,3 +142,20 @@ def test_what_a_person_wrote_is_not_questioned(text: str, wants: bool) -> None:
 @pytest.mark.parametrize("default", [0, 1])
 def test_without_batches_there_is_nothing_to_prove(default: int) -> None:
     assert not wants_proof(parse_pbtxt('name: "m"'), default)
+
+
+@pytest.mark.parametrize(
+    ("port", "rows"),
+    [
+        (Port("X", "FP32", (-1, 4)), 1024),
+        (Port("X", "FP32", (-1, -1)), 1024),
+        (Port("X", "FP32", (-1, 3, 224, 224)), 27),
+        (Port("X", "FP64", (-1, 3, 4000, 4000)), 4),
+        (Port("X", "BYTES", (-1, 1)), 1024),
+    ],
+)
+def test_large_rows_make_smaller_batches(port: Port, rows: int) -> None:
+    signature = Signature((port,), (Port("Y", "FP32", (-1,)),))
+    assert rows_within(signature, 1024, 16 << 20) == rows
+    assert rows_within(signature, 1024, 0) == 1024
+    assert rows_within(signature, 2, 16 << 20) == 2

@@ -16,7 +16,7 @@ from alipes.backends.onnxruntime.providers import gpu_providers, idle_parameters
 from alipes.backends.onnxruntime.ranks import inputs_without_shape
 from alipes.backends.proofs import proof_key, proof_of
 from alipes.config.compare import check_signature
-from alipes.config.complete import complete_from_signature, is_complete, wants_proof
+from alipes.config.complete import complete_from_signature, is_complete, rows_within, wants_proof
 from alipes.config.gpus import GpuUse
 from alipes.config.instances import instance_names, is_on_gpu
 from alipes.config.options import ModelOptions
@@ -74,8 +74,8 @@ class OnnxruntimeBackend(Backend):
         config = self.draft.config
         if is_complete(config):
             return
-        default = _default_max_batch_size(self.draft.options.model)
         file, signature = self._file()
+        default = _default_max_batch_size(self.draft.options.model, signature)
         self._check_ranks(signature)
         proof = None
         if signature.can_batch and wants_proof(config, default):
@@ -169,6 +169,8 @@ def _parameters(config: ModelConfig) -> EngineParameters:
     return read_parameters(own, config.name)
 
 
-def _default_max_batch_size(options: ModelOptions) -> int:
+def _default_max_batch_size(options: ModelOptions, signature: Signature) -> int:
     own = options.onnxruntime_default_max_batch_size
-    return options.default_max_batch_size if own is None else own
+    return (
+        rows_within(signature, options.default_max_batch_size, options.default_max_batch_bytes) if own is None else own
+    )
