@@ -323,6 +323,7 @@ def test_a_certificate_encrypts_http(tmp_path: Path, python: str, way: tuple[str
         flags.append(f"--ssl_keyfile={files.key}")
     else:
         files.certificate.write_bytes(files.key.read_bytes() + files.certificate.read_bytes())
+        flags.append("--enable_grpc=false")
     tls = authority.client_context()
     with KServeScript("transformer", tmp_path, *flags, python=python, way=way, tls=tls) as script:
         assert ask(f"{script.http}/v1/models/model", tls=tls).document == {"name": "model", "ready": True}

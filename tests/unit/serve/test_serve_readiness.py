@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from alipes.errors import ServeError
 from alipes.serve.endpoints import Endpoints, ServerEndpoint
 from alipes.serve.instance import Instance
 from alipes.serve.readiness import _failed, announces, in_use, look, tail
+from support.certificates import Authority
 
 STARTED = "\n".join(
     f'I1122 00:25:58.992666 1 server.py:195] "Started {service} at 127.0.0.1:1"'
@@ -47,6 +50,30 @@ def test_the_end_of_a_long_log_is_what_is_shown(log: Path) -> None:
 
 def test_an_unused_port_has_no_live_server() -> None:
     assert not look("127.0.0.1:1").live
+    assert not look("127.0.0.1:1", encrypted=True).live
+
+
+class _Ready(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/v2/health/ready" else 404)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_server_that_is_encrypted_is_asked_whatever_its_certificate_says(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Ready) as server:
+        server.socket = Authority(tmp_path).server_context().wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            address = f"127.0.0.1:{server.server_port}"
+            assert look(address, encrypted=True).ready
+            assert not look(address).live
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize(
