@@ -62,7 +62,7 @@ class _Ready(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_server_that_is_encrypted_is_asked_whatever_its_certificate_says(tmp_path: Path) -> None:
+def test_an_encrypted_server_is_looked_at_whatever_its_certificate(tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Ready) as server:
         server.socket = Authority(tmp_path).server_context().wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
