@@ -340,5 +340,5 @@ def test_a_place_whose_package_is_missing_says_what_to_install(
     url: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(RepositoryError, match=rf"need the package {package}: pip install 'alipes\["):
+    with pytest.raises(RepositoryError, match=rf"needs the package {package}: pip install 'alipes\["):
         qv.ModelRepository(url)
