@@ -67,7 +67,8 @@ class FrameworkBackend(PythonBackend):
         config = self.draft.config
         if is_complete(config):
             return
-        default = self.draft.options.model.default_max_batch_size
+        options = self.draft.options.model
+        default = options.default_max_batch_size
         wanted = wants_proof(config, default)
         # A key reads the whole folder.
         facts = [self.program, *self._command, config_json(config)]
@@ -78,8 +79,8 @@ class FrameworkBackend(PythonBackend):
             proof = RowProof(**found["rows"])
             keep_proof(key, proof)
         signature = Signature.from_json(json.dumps(found["signature"]))
-        rows = rows_within(signature, default, self.draft.options.model.default_max_batch_bytes)
-        notice = complete_from_signature(config, signature, rows, proof)
+        rows = rows_within(signature, default, options.default_max_batch_bytes)
+        notice = complete_from_signature(config, signature, rows, proof, options.default_max_queue_delay_us)
         self._notices = (notice,) if notice else ()
 
     def engine(self) -> Engine:

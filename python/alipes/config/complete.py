@@ -60,7 +60,11 @@ def wants_proof(config: ModelConfig, default_max_batch_size: int) -> bool:
 
 
 def complete_from_signature(
-    config: ModelConfig, signature: Signature, default_max_batch_size: int, proof: RowProof | None = None
+    config: ModelConfig,
+    signature: Signature,
+    default_max_batch_size: int,
+    proof: RowProof | None = None,
+    default_delay_us: int = 0,
 ) -> str:
     """Complete a configuration in place.
 
@@ -69,6 +73,8 @@ def complete_from_signature(
         signature: What the model file says.
         default_max_batch_size: Largest batch in rows where the file allows batches and the configuration gives none.
         proof: Whether rows of several requests may be run together; needed where `wants_proof`.
+        default_delay_us: Longest wait for a fuller batch, in microseconds, where the configuration says nothing of
+            batches.
 
     Returns:
         One line that says why requests are not run together that might be, and how to decide it; empty otherwise.
@@ -84,6 +90,7 @@ def complete_from_signature(
         config.max_batch_size = config.max_batch_size or default_max_batch_size
         if config.max_batch_size > 1 and config.WhichOneof("scheduling_choice") is None and not notice:
             config.dynamic_batching.SetInParent()
+            config.dynamic_batching.max_queue_delay_microseconds = default_delay_us
         normalize_batching(config)
     elif config.max_batch_size > 0:
         raise ConfigError(

@@ -100,9 +100,13 @@ def test_knative_has_the_limits_and_the_share_of_the_newest_revision(answers: di
     assert annotations["autoscaling.knative.dev/window"] == "30s"
 
 
-def test_a_batcher_and_a_logger_come_as_kserve_s_agent(answers: dict[str, Rendered]) -> None:
-    agent = container(answers["batcher"].only("Pod"), "agent")
-    assert agent["args"][agent["args"].index("--max-batchsize") :][:2] == ["--max-batchsize", "16"]
+def test_a_batcher_is_the_server_s_own_without_an_agent(answers: dict[str, Rendered]) -> None:
+    pod = answers["batcher"].only("Pod")
+    assert [one["name"] for one in pod["spec"]["containers"]] == ["kserve-container"]
+    assert "--backend-config=default-max-batch-size=16" in container(pod)["args"]
+
+
+def test_a_logger_comes_as_kserve_s_agent(answers: dict[str, Rendered]) -> None:
     agent = container(answers["logger"].only("Pod"), "agent")
     assert agent["args"][agent["args"].index("--log-url") :][:2] == ["--log-url", "http://sink"]
 

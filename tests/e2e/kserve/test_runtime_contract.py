@@ -13,6 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -252,6 +253,34 @@ def test_a_request_of_v2_may_have_many_rows(runtime: Runtime) -> None:
     rows = np.ones((1000, 3), np.float32)
     with Client(runtime.server.http) as client:
         assert client.infer("iris", {"X": rows})["Y"].shape == rows.shape
+
+
+def test_requests_of_every_protocol_are_one_batch_of_a_bare_model(tmp_path: Path, serve: Serve) -> None:
+    """As KServe's batcher joins those of V1. None is answered before the batch is full: the wait is an hour."""
+    (tmp_path / "model.onnx").write_bytes(times(2.0, 2).SerializeToString())
+    settings = {"default-max-batch-size": 8, "default-max-queue-delay-microseconds": 3600 * 10**6}
+    flags = [f"--backend-config={name}={value}" for name, value in settings.items()]
+    server = serve(f"--model-store={tmp_path}", "--model-name=iris", *flags)
+
+    def predict(first: int) -> list[list[float]]:
+        body = json.dumps({"instances": [[first, 1], [first, 2]]}).encode()
+        request = urllib.request.Request(f"http://{server.http}/v1/models/iris:predict", body)
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            rows: list[list[float]] = json.loads(answer.read())["predictions"]
+            return rows
+
+    def infer(address: str, first: int) -> list[list[float]]:
+        with Client(address, timeout=TIMEOUT_S) as client:
+            rows: list[list[float]] = client.infer("iris", {"X": np.float32([[first, 1], [first, 2]])})["Y"].tolist()
+            return rows
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(predict, 0), pool.submit(predict, 1)]
+        asked += [pool.submit(infer, server.http, 2), pool.submit(infer, f"grpc://{server.grpc}", 3)]
+        assert [one.result(TIMEOUT_S) for one in asked] == [[[2 * n, 2], [2 * n, 4]] for n in range(4)]
+    with Client(server.http) as client:
+        (counts,) = client.statistics("iris")
+        assert (int(counts["inference_count"]), int(counts["execution_count"])) == (8, 1)
 
 
 def test_row_18_the_id_of_a_proxy_is_that_of_the_request(runtime: Runtime) -> None:

@@ -49,6 +49,16 @@ def test_no_batches_need_no_batcher(default: int) -> None:
     assert tensors(config.input) == [("X", "FP32", [2] if default else [-1, 2])]
 
 
+def test_the_default_wait_goes_to_batches_that_completion_adds() -> None:
+    def wait(text: str, signature: Signature = BATCHES) -> int:
+        config = parse_pbtxt(f'name: "m" {text}')
+        complete_from_signature(config, signature, 4, None, 7000)
+        return int(config.dynamic_batching.max_queue_delay_microseconds)
+
+    assert (wait(""), wait("max_batch_size: 8")) == (7000, 7000)
+    assert (wait("dynamic_batching { }"), wait("", FIXED)) == (0, 0)
+
+
 def test_what_is_written_stays() -> None:
     config = completed("max_batch_size: 2 sequence_batching { }", BATCHES)
     assert config.max_batch_size == 2

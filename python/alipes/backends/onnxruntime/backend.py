@@ -75,14 +75,15 @@ class OnnxruntimeBackend(Backend):
         if is_complete(config):
             return
         file, signature = self._file()
-        default = _default_max_batch_size(self.draft.options.model, signature)
+        options = self.draft.options.model
+        default = _default_max_batch_size(options, signature)
         self._check_ranks(signature)
         proof = None
         if signature.can_batch and wants_proof(config, default):
             key = proof_key(self.draft.version_folder, [self.draft.model_file().name, self._library.name])
             run = partial(run_arrays, file, signature)
             proof = proof_of(key, lambda: prove_rows(run, signature, check=self.draft.load.check))
-        notice = complete_from_signature(config, signature, default, proof)
+        notice = complete_from_signature(config, signature, default, proof, options.default_max_queue_delay_us)
         self._notices = (notice,) if notice else ()
 
     def engine(self) -> Engine:

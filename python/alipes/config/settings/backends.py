@@ -13,6 +13,9 @@ _BACKEND: Final = "backend-config"
 _ORT: Final = "onnxruntime"
 _PYTHON: Final = "python"
 _BATCH: Final = "default-max-batch-size"
+_DELAY: Final = "default-max-queue-delay-microseconds"
+_LONGEST_US: Final = 86_400_000_000
+"""A day."""
 _BATCH_HELP: Final = "Largest batch in rows for completed configurations of models that allow batches"
 _NO_SHM: Final = "tensors reach Python models through memory that needs no setting"
 _OWN_THREADS: Final = "each model has threads of its own, set by its parameters"
@@ -35,6 +38,16 @@ BACKENDS: Final = (
         None,
         f"{_BATCH_HELP}, for ONNX Runtime alone.",
         option="model.onnxruntime_default_max_batch_size",
+    ),
+    Setting(
+        _BACKEND,
+        "",
+        _DELAY,
+        "int",
+        0,
+        "Longest wait of a request for a fuller batch, for models that completed configurations let batch.",
+        option="model.default_max_queue_delay_us",
+        high=_LONGEST_US,
     ),
     Setting(
         _BACKEND,

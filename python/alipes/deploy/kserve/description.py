@@ -56,7 +56,7 @@ class Predictor(Part, frozen=True, kw_only=True):
         concurrency: Requests that one server gets at the same time, which Knative ensures; 0 is no limit.
         timeout_s: Seconds that a request may take; 0 leaves it to KServe.
         canary_percent: Requests that the newest revision gets, with Knative; nothing is all of them.
-        batcher: KServe's batcher.
+        batcher: How the server joins requests, as KServe's batcher would.
         logger: KServe's logger.
         payload_log: The server's own log of requests and responses.
         labels: Further labels of pods.

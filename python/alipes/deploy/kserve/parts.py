@@ -81,17 +81,17 @@ class Scaling(Part, frozen=True, kw_only=True):
 
 
 class Batcher(Part, frozen=True, kw_only=True):
-    """KServe's batcher, a process beside the server that joins requests of V1. The server's own batching needs none.
+    """What KServe's batcher would do, by the server itself: on every protocol, for each model apart, without a sidecar.
+
+    It holds for models whose own configuration says nothing of batches, and whose rows are independent.
 
     Attributes:
-        max_batch_size: Most requests of a batch.
-        max_latency_ms: Milliseconds that a request waits for others.
-        timeout_s: Seconds that a batch may take.
+        max_batch_size: Most instances, or rows, of a batch, and of one request.
+        max_latency_ms: Milliseconds that a request waits for others while the batch is not full.
     """
 
     max_batch_size: Positive = 32
     max_latency_ms: Milliseconds = 500
-    timeout_s: Annotated[int, Meta(ge=1, le=LONGEST_S)] = 60
 
 
 class LoggerStorage(Part, frozen=True, kw_only=True):

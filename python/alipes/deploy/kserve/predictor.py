@@ -28,8 +28,6 @@ def predictor(wanted: KServe) -> Object:
         spec["timeout"] = described.timeout_s
     if described.canary_percent is not None:
         spec["canaryTrafficPercent"] = described.canary_percent
-    if described.batcher is not None:
-        spec["batcher"] = _batcher(described.batcher)
     if described.logger is not None:
         spec["logger"] = _logger(described.logger)
     for name, value in (("labels", described.labels), ("annotations", described.annotations)):
@@ -72,8 +70,9 @@ def _model(wanted: KServe) -> Object:
     if described.protocol:
         model["protocolVersion"] = described.protocol
     model |= _storage(described.storage)
+    batched = _batcher(described.batcher) if described.batcher is not None else []
     logged = _payload_log(described.payload_log) if described.payload_log is not None else []
-    if arguments := [*logged, *described.arguments]:
+    if arguments := [*batched, *logged, *described.arguments]:
         model["args"] = arguments
     if described.environment:
         model["env"] = variables(described.environment)
@@ -99,12 +98,11 @@ def _storage(storage: Storage) -> Object:
     return {"storage": found} if found else {}
 
 
-def _batcher(batcher: Batcher) -> Object:
-    return {
-        "maxBatchSize": batcher.max_batch_size,
-        "maxLatency": batcher.max_latency_ms,
-        "timeout": batcher.timeout_s,
-    }
+def _batcher(batcher: Batcher) -> list[str]:
+    return [
+        f"--backend-config=default-max-batch-size={batcher.max_batch_size}",
+        f"--backend-config=default-max-queue-delay-microseconds={1000 * batcher.max_latency_ms}",
+    ]
 
 
 def _payload_log(log: PayloadLog) -> list[str]:

@@ -107,6 +107,20 @@ def test_a_canary_names_its_container_and_a_predictor_does_not() -> None:
     assert secret["predictor"]["model"]["storage"] == {"key": "minio", "path": "models/2"}
 
 
+def test_the_batcher_is_the_servers_own() -> None:
+    spec = service(VALUE_SETS["batcher"])["spec"]["predictor"]
+    assert "batcher" not in spec
+    model = parse_flags(["--model-store=/mnt/models", *spec["model"]["args"]], {}).model
+    assert (model.default_max_batch_size, model.default_max_queue_delay_us) == (16, 20_000)
+    assert model.default_max_batch_bytes == 0  # as many rows as were asked for, however large they are
+
+
+def test_the_longest_wait_of_a_batcher_is_one_that_the_server_takes() -> None:
+    longest = {"predictor": IRIS | {"batcher": {"maxLatencyMs": 86_400_000}}}
+    flags = service(longest)["spec"]["predictor"]["model"]["args"]
+    assert parse_flags(["models", *flags], {}).model.default_max_queue_delay_us == 86_400_000_000
+
+
 def test_the_log_of_payloads_is_the_servers_own() -> None:
     spec = service(VALUE_SETS["payload log"])["spec"]["predictor"]
     assert "logger" not in spec
