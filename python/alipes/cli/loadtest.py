@@ -32,6 +32,7 @@ HELP: Final = """Measure how fast a server answers.
   alipes loadtest MODEL --compare A B       which of two servers is faster
   alipes loadtest MODEL --url a,b           two servers, half of the requests
                                             each
+  alipes loadtest --replay log              what a payload log recorded
   alipes loadtest MODEL --save page.html    with a page of tables and pictures
 
 In an open loop a latency counts from the moment a request was due, so that a server that stalls cannot hide it. In a
@@ -67,6 +68,7 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
     rounds: options.Rounds = 10,
     path: options.PostPath = None,
     body: options.Body = None,
+    replay: options.Replay = None,
     content_type: options.ContentType = "application/json",
     window: options.WindowLength = 1.0,
     windows: options.Windows = 10,
@@ -103,6 +105,7 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
             body or (),
             content_type,
             check,
+            replay or (),
         )
         checked = check_of(check) if check is not None else None
         measuring = Measuring(

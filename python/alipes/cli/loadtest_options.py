@@ -27,6 +27,7 @@ __all__ = [
     "Percentile",
     "PostPath",
     "Rate",
+    "Replay",
     "Rounds",
     "Save",
     "Sequences",
@@ -97,6 +98,15 @@ DataFiles = Annotated[
         "--data",
         "Arrays by input (np.savez), sent in turn by axis 0; with --mix for each model that is named.",
         "[MODEL=]FILE",
+    ),
+]
+Replay = Annotated[
+    list[Path] | None,
+    _option(
+        _SENT,
+        "--replay",
+        "Requests that a payload log recorded: .jsonl, .parquet or a folder; of MODEL alone if it is named.",
+        "FILE",
     ),
 ]
 Stream = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ class Sent:
     body: Sequence[Path]
     content_type: str
     checks: str | None
+    replay: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
         """Refuses what makes no sense together.
@@ -64,7 +66,12 @@ class Sent:
     def _mistakes(self) -> list[tuple[bool, str]]:
         path, mix, data = self.path is not None, bool(self.mix), bool(self.data)
         of_tensors = self.stream or self.shared_memory or self.sequences is not None
+        made = data or self.zero or bool(self.shape) or self.batch > 1
         return [
+            (
+                bool(self.replay) and (path or mix or made or of_tensors),
+                "give --replay without other options of what is sent, but MODEL and --model-version",
+            ),
             (path and (bool(self.model) or not self.body), "give --path with --body, and without a model"),
             (
                 path and (mix or of_tensors),
@@ -94,7 +101,8 @@ class Sent:
     @property
     def title(self) -> str:
         """What is sent, in a word or two."""
-        return self.model or self.path or " and ".join(read_entry(word).name for word in self.mix)
+        files = " and ".join(one.name or str(one) for one in self.replay)
+        return self.model or self.path or files or " and ".join(read_entry(word).name for word in self.mix)
 
 
 @dataclass(frozen=True)
@@ -127,10 +135,22 @@ class Sender:
         sent = self.sent
         if sent.path is not None:
             return Posts(sent.path, [one.read_bytes() for one in sent.body], sent.content_type)
+        if sent.replay:
+            return self._replayed(model, address, version or sent.version)
         if not model:
-            raise UsageFailed("name a model, or give --mix, or --path and --body")
+            raise UsageFailed("name a model, or give --mix, --replay, or --path and --body")
         values = arrays("--data", Path(sent.data[0])) if sent.data else None
         return self._made(model, address, version or sent.version, dict(map(read_shape, sent.shape)), values)
+
+    def _replayed(self, model: str, address: str, version: str) -> Requests:
+        from alipes.client.endpoint import Endpoint
+        from alipes.loadtest.replay import read_replay
+
+        over_http = Endpoint.parse(address, self.tls).wire == "http"
+        replay = read_replay(self.sent.replay, model, version, over_http=over_http)
+        if replay.notice:
+            print(replay.notice, file=sys.stderr)
+        return replay
 
     def spread(self, model: str, addresses: Sequence[str]) -> Requests | list[Share]:
         """The requests for one server, or for several: each is sent as many.

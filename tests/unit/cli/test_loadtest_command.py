@@ -55,6 +55,9 @@ def test_a_sparkline_has_a_bar_for_each_of_the_last_values() -> None:
         (["m", "--shared-outputs=9"], "give --shared-outputs with --shared-memory"),
         (["m", "--shared-memory", "--shared-outputs=9", "--check=first"], "give --check without --shared-outputs"),
         (["m", "--data=x.npz", "--zero"], "give --data without --zero"),
+        (["m", "--replay=x.jsonl", "--zero"], "give --replay without other options"),
+        (["--replay=x.jsonl", "--mix=a"], "give --replay without other options"),
+        (["--replay=x.jsonl", "--path=/x", "--body=b"], "give --replay without other options"),
     ],
 )
 def test_a_wrong_option_says_what_to_write(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
