@@ -11,6 +11,7 @@ mod call_form;
 mod call_headers;
 mod call_stream;
 mod caller;
+mod cloud_event;
 mod compression;
 mod connection;
 mod control;

@@ -4,7 +4,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
-use alipes_predict::{PredictForm, PredictRequest, decode_predict, encode_predictions, prediction_bytes};
+use alipes_predict::{
+    CloudEvent, CloudEventAnswer, PredictForm, PredictRequest, decode_event, decode_predict, encode_predictions,
+    prediction_bytes,
+};
 use alipes_protocol::codec::json::{DecodeOptions, Memory};
 use alipes_protocol::trace::{Moment, Trace};
 use alipes_protocol::{Code, InferError, InferRequest, InferResponse, Origin, limits};
@@ -21,6 +24,7 @@ use hyper::{Request, Response};
 
 use super::body::{self, Body, Expected, Received};
 use super::caller::Caller;
+use super::cloud_event;
 use super::compression::{self, Coding};
 use super::infer::{forwarded, respond, unknown_coding};
 use super::response::{self, ResponseBody};
@@ -44,16 +48,20 @@ pub async fn predict(
     let stays = body::discard(body);
     let read = read.and_then(|read| Ok((read, parameters?)));
     let mut response = match read {
-        Ok((Read { model, mut terms, form, stacked, logged }, parameters)) => {
+        Ok((Read { model, mut terms, form, logged }, parameters)) => {
             caller.name(&mut terms.id);
             terms.parameters = parameters;
             terms.trace = trace.clone();
-            let answered = pin!(answer(service, &model, terms, form, stacked)).await;
+            let answered = pin!(answer(service, &model, terms, form)).await;
             if let Some(exchange) = logged {
-                service.payloads.end_body(&exchange, answered.as_ref().map(|encoded| &encoded.head[..]));
+                service.payloads.end_body(&exchange, answered.as_ref().map(|(encoded, _)| &encoded.head[..]));
             }
             match answered {
-                Ok(encoded) => respond(encoded, Coding::of_answer(&head.headers), &service.budget).await,
+                Ok((encoded, event)) => {
+                    let mut response = respond(encoded, Coding::of_answer(&head.headers), &service.budget).await;
+                    event.iter().for_each(|event| cloud_event::mark(&mut response, event));
+                    response
+                }
                 Err(error) => response::error(&error),
             }
         }
@@ -76,10 +84,17 @@ struct Read {
     model: Arc<ModelVersion>,
     /// Its tensors, as they stand in the body, and their charge.
     terms: InferRequest,
-    form: PredictForm,
-    stacked: Option<usize>,
+    form: AnswerForm,
     /// Its place in the payload log.
     logged: Option<Exchange>,
+}
+
+/// How a request is answered.
+struct AnswerForm {
+    form: PredictForm,
+    stacked: Option<usize>,
+    /// The event that the request is.
+    event: Option<CloudEvent>,
 }
 
 async fn read(
@@ -98,6 +113,7 @@ async fn read(
             .err()
             .unwrap_or_else(|| InferError::new(Code::Unsupported, "the model gives any number of responses")));
     }
+    let mut event = cloud_event::of_head(&head.headers, service.config.cloud_events.merge)?;
     let max_bytes = service.config.http_max_input_bytes;
     let (text, charge) = read_text(service, head, max_bytes, body).await?;
     if let Some(trace) = trace {
@@ -111,19 +127,22 @@ async fn read(
             let growing = GrowingCharge::new(charge, &budget);
             let memory = |bytes| growing.take(bytes);
             let memory = is_long.then_some(&memory as &Memory<'_>);
-            let request =
-                decode_predict(&text, &declared, DecodeOptions { max_input_bytes: max_bytes, memory, release })?;
-            Ok((request, growing.read()))
+            let options = DecodeOptions { max_input_bytes: max_bytes, memory, release };
+            let request = match &mut event {
+                Some(event) => decode_event(&text, &declared, options, event)?,
+                None => decode_predict(&text, &declared, options)?,
+            };
+            Ok((request, event, growing.read()))
         }
     };
     let decoded = offload_if(is_long, decode).await;
-    let (PredictRequest { form, inputs, stacked }, charge) =
+    let (PredictRequest { form, inputs, stacked }, event, charge) =
         decoded.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
     let logged = service.payloads.begin_body(&model, caller.request_id(), &head.headers, &sent);
     drop(sent);
     let mut terms = InferRequest { inputs, ..InferRequest::default() };
     charge.ride(&service.budget, &mut terms, &Held::default())?;
-    Ok(Read { model, terms, form, stacked, logged })
+    Ok(Read { model, terms, form: AnswerForm { form, stacked, event }, logged })
 }
 
 /// The body, expanded, and its charge.
@@ -152,15 +171,16 @@ async fn read_text(
     Ok((text, charge))
 }
 
+/// The answer, and the event that it is.
 async fn answer(
     service: &Arc<Service>,
     model: &Arc<ModelVersion>,
     terms: InferRequest,
-    form: PredictForm,
-    stacked: Option<usize>,
-) -> Result<Encoded, InferError> {
+    AnswerForm { form, stacked, event }: AnswerForm,
+) -> Result<(Encoded, Option<CloudEventAnswer>), InferError> {
     let (responses, rows) = pin!(service.predict(model, terms, stacked)).await?;
-    encode(form, responses, rows).await
+    let event = event.map(|event| service.answer_event(&event, &model.name));
+    encode(form, responses, rows, event).await
 }
 
 /// The answer as it is sent: written on this thread, or beside it where that takes long.
@@ -168,10 +188,14 @@ async fn encode(
     form: PredictForm,
     responses: Vec<InferResponse>,
     rows: Option<Vec<usize>>,
-) -> Result<Encoded, InferError> {
+    event: Option<CloudEventAnswer>,
+) -> Result<(Encoded, Option<CloudEventAnswer>), InferError> {
     let is_long = prediction_bytes(&responses) > limits::WRITTEN_AT_ONCE_BYTES;
-    let write = move || encode_predictions(form, &responses, rows.as_deref());
+    let write = move || {
+        let data = encode_predictions(form, &responses, rows.as_deref())?;
+        let head = event.as_ref().and_then(|event| event.around(&data)).unwrap_or(data);
+        Ok((Encoded { head: head.into(), tail: Vec::new(), binary: false }, event))
+    };
     let written = offload_if(is_long, write).await;
-    let head = written.unwrap_or_else(|| Err(InferError::internal("the response could not be written")))?;
-    Ok(Encoded { head: head.into(), tail: Vec::new(), binary: false })
+    written.unwrap_or_else(|| Err(InferError::internal("the response could not be written")))
 }

@@ -1,17 +1,16 @@
 //! The fuzzer of `:predict`: what must hold of any body, and of the answer that repeats its tensors.
 
-use std::cell::Cell;
-
 use alipes_protocol::codec::elements;
 use alipes_protocol::codec::json::DecodeOptions;
 use alipes_protocol::codec::json::value::Value;
 use alipes_protocol::shape::element_count;
 use alipes_protocol::{Datatype, InferError, InferResponse, Shape};
 use alipes_testkit::fuzz::{Choices, Fuzzer};
-use alipes_testkit::memory::{CountedAllocator, peak};
+use alipes_testkit::memory::{CountedAllocator, within_reserved};
 
 use super::{
-    InstanceAxis, PredictForm, PredictInput, PredictModel, PredictRequest, decode_predict, encode_predictions, split,
+    CloudEvent, InstanceAxis, PredictForm, PredictInput, PredictModel, PredictRequest, decode_event, decode_predict,
+    encode_predictions, split,
 };
 
 #[global_allocator]
@@ -28,7 +27,11 @@ const BYTES_PER_BYTE: usize = 16;
 /// Most bytes of an error's text beside what it quotes.
 const TEXT_BYTES: usize = 512;
 
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 26] = [
+    "\"specversion\":\"1.0\",",
+    "\"id\":\"\",\"source\":\"\",\"type\":\"\",",
+    "\"data\":{",
+    "\"data_base64\":",
     "\"instances\":[",
     "\"inputs\":[",
     "\"inputs\":{",
@@ -56,6 +59,9 @@ const WORDS: [&str; 22] = [
 /// Bytes of an input's end that choose the model.
 const CHOICES: usize = 1;
 
+/// Chooses that the input is an event in one object.
+const STRUCTURED: u8 = 4;
+
 const AXES: [InstanceAxis; 3] = [InstanceAxis::Batch, InstanceAxis::First, InstanceAxis::Whole];
 
 #[test]
@@ -67,7 +73,12 @@ fn whatever_predict_is_sent_fits_the_declared_inputs() {
         r#"{"inputs":[[1,2],[3,4]]}"#,
         r#"{"instances":[{"OPEN":[[1,2,3],[4,5,6]]},{"OPEN":[[1,2,3],[4,5,NaN]]}]}"#,
     ];
-    let seeds = bodies.iter().flat_map(|body| (0..4_u8).map(|choice| Choices::seed(body.as_bytes(), &[choice])));
+    let head = r#"{"specversion":"1.0","id":"1","source":"s","type":"t","team":{"a":[1]},"data":"#;
+    let seeds = bodies.iter().flat_map(|body| {
+        let event = format!("{head}{body}}}");
+        let plain = (0..4_u8).map(|choice| Choices::seed(body.as_bytes(), &[choice]));
+        plain.chain((0..4_u8).map(move |choice| Choices::seed(event.as_bytes(), &[choice | STRUCTURED])))
+    });
     Fuzzer::new("json-predict", seeds.collect::<Vec<_>>()).words(WORDS).run(check);
 }
 
@@ -91,9 +102,18 @@ fn model(choice: usize) -> PredictModel {
 
 fn check(bytes: &[u8]) {
     let (text, mut choices) = Choices::split(bytes, CHOICES);
-    let model = model(choices.below(4));
-    match measured(text.len(), |options| decode_predict(text, &model, options)) {
-        Ok(request) => check_request(&model, &request),
+    let choice = choices.byte();
+    let model = model(usize::from(choice % 4));
+    let mut event = (choice & STRUCTURED != 0).then(|| CloudEvent::structured(true));
+    let decoded = measured(text.len(), |options| match &mut event {
+        Some(event) => decode_event(text, &model, options, event),
+        None => decode_predict(text, &model, options),
+    });
+    match decoded {
+        Ok(request) => {
+            let written = check_request(&model, &request);
+            event.iter().for_each(|event| check_answer(event, &written));
+        }
         Err(error) => {
             assert!(!error.message.is_empty());
             // A byte that is no text is quoted as three.
@@ -107,17 +127,10 @@ fn measured(
     length: usize,
     decode: impl FnOnce(DecodeOptions<'_>) -> Result<PredictRequest, InferError>,
 ) -> Result<PredictRequest, InferError> {
-    let reserved = Cell::new(0);
-    let reserve = |bytes: usize| {
-        reserved.set(reserved.get().max(bytes));
-        Ok(())
-    };
-    let options = DecodeOptions { memory: Some(&reserve), ..DecodeOptions::from(MAX_INPUT_BYTES) };
-    let (outcome, held) = peak(|| decode(options));
-    let refused = if outcome.is_err() { BYTES_PER_BYTE * length } else { 0 };
-    let reserved = reserved.get();
-    assert!(held <= reserved + refused + BYTES_BESIDE, "{held} bytes, of which {reserved} were asked for");
-    outcome
+    within_reserved(
+        |memory| decode(DecodeOptions { memory: Some(memory), ..DecodeOptions::from(MAX_INPUT_BYTES) }),
+        |outcome| BYTES_BESIDE + if outcome.is_err() { BYTES_PER_BYTE * length } else { 0 },
+    )
 }
 
 /// A response without outputs.
@@ -126,7 +139,20 @@ pub fn nothing() -> InferResponse {
     InferResponse { id: "".into(), model_name: "m".into(), model_version: 1, parameters, outputs }
 }
 
-fn check_request(model: &PredictModel, request: &PredictRequest) {
+/// The event that answers has the data as it stands, and each attribute once.
+fn check_answer(event: &CloudEvent, data: &[u8]) {
+    let answer = event.answer(["\"i\"", "s", "t", "now"]);
+    let written = answer.around(data).expect("one object");
+    let document = Value::parse(&written).expect("an event");
+    assert_eq!(document.member("data").map(Value::as_it_stands), Ok(data));
+    assert_eq!(document.members().map(Iterator::count), Ok(answer.attributes.len() + 1));
+    for (name, value) in &answer.attributes {
+        assert_eq!(document.member(name).map(Value::as_it_stands), Ok(&value[..]), "{name}");
+    }
+}
+
+/// The answer that repeats its tensors, after checking both.
+fn check_request(model: &PredictModel, request: &PredictRequest) -> Vec<u8> {
     assert!(!request.inputs.is_empty());
     for tensor in &request.inputs {
         let declared = model.inputs.iter().find(|input| input.name == tensor.name).expect("an input of the model");
@@ -160,4 +186,5 @@ fn check_request(model: &PredictModel, request: &PredictRequest) {
     let written = encode_predictions(form, &responses, rows.as_deref()).expect("its own tensors");
     assert!(serde_json::from_slice::<serde_json::Value>(&written).is_ok(), "{}", String::from_utf8_lossy(&written));
     assert!(Value::parse(&written).is_ok_and(Value::is_object));
+    written
 }

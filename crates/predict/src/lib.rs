@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod cloud_event;
 mod half;
 mod nesting;
 mod parts;
@@ -18,5 +19,6 @@ mod properties;
 
 pub use answer::{encode_predictions, prediction_bytes};
 pub use body::{InstanceAxis, PredictForm, PredictInput, PredictModel, PredictRequest};
+pub use cloud_event::{ANSWER_SOURCE, ANSWER_TYPE, CloudEvent, CloudEventAnswer, CloudEventMode, time_text};
 pub use parts::split;
-pub use request::decode_predict;
+pub use request::{decode_event, decode_predict};

@@ -9,6 +9,7 @@ use alipes_protocol::shape::{element_count, text as shape_text};
 use alipes_protocol::{Code, InferError, Shape, Tensor, TritonRelease};
 
 use super::body::{InstanceAxis, PredictForm, PredictInput, PredictModel, PredictRequest};
+use super::cloud_event::{CloudEvent, CloudEventMode};
 use super::nesting::shape_of;
 use super::values::{is_base64, read};
 
@@ -29,10 +30,33 @@ pub fn decode_predict(
     model: &PredictModel,
     options: DecodeOptions<'_>,
 ) -> Result<PredictRequest, InferError> {
+    decode(text, model, options, |reader, text| reader.request(text))
+}
+
+/// The request in the data of an event, which learns what its answer repeats.
+///
+/// # Errors
+///
+/// As for `decode_predict`, and `InvalidArgument` where an object is no event.
+pub fn decode_event(
+    text: &[u8],
+    model: &PredictModel,
+    options: DecodeOptions<'_>,
+    event: &mut CloudEvent,
+) -> Result<PredictRequest, InferError> {
+    decode(text, model, options, |reader, text| reader.event(text, event))
+}
+
+fn decode<'a>(
+    text: &[u8],
+    model: &'a PredictModel,
+    options: DecodeOptions<'a>,
+    read: impl FnOnce(&Reader<'_>, &[u8]) -> Result<PredictRequest, InferError>,
+) -> Result<PredictRequest, InferError> {
     check_text_size(text.len(), options.max_input_bytes)?;
     let reserved = Cell::new(0);
     let reader = Reader { model, context: DecodeContext { model: &model.name, options, reserved: &reserved } };
-    reader.request(text).map_err(|error| InferError {
+    read(&reader, text).map_err(|error| InferError {
         // What clients send is never a fault of the server, in this protocol.
         code: if error.code == Code::Internal { Code::InvalidArgument } else { error.code },
         ..error
@@ -46,7 +70,23 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn request(&self, text: &[u8]) -> Result<PredictRequest, InferError> {
-        let document = parse(text, TritonRelease::default())?;
+        self.document(parse(text, TritonRelease::default())?)
+    }
+
+    fn event(&self, text: &[u8], event: &mut CloudEvent) -> Result<PredictRequest, InferError> {
+        let what = match event.mode {
+            CloudEventMode::Binary => "Failed to decode or parse binary json cloudevent",
+            CloudEventMode::Structured => "Unrecognized request format",
+        };
+        let document = parse(text, TritonRelease::default())
+            .map_err(|error| InferError { message: format!("{what}: {}", error.message), ..error })?;
+        match event.mode {
+            CloudEventMode::Binary => self.document(document),
+            CloudEventMode::Structured => self.document(event.open(document, &self.context)?),
+        }
+    }
+
+    fn document(&self, document: Value<'_>) -> Result<PredictRequest, InferError> {
         if !document.is_object() {
             return Err(invalid(format!(
                 "the body is {}, expected a JSON object with 'instances' or 'inputs'",
@@ -59,7 +99,13 @@ impl<'a> Reader<'a> {
             (Some(instances), None) => self.rows(instances),
             (None, Some(inputs)) => self.columns(inputs),
             (Some(_), Some(_)) => Err(invalid("the body has both 'instances' and 'inputs': send one of them".into())),
-            (None, None) => Err(invalid("the body has neither 'instances' nor 'inputs'".into())),
+            // KServe's server reads an event of an object whatever its content type says, and answers without one.
+            (None, None) => match document.pick(["specversion", "data"]) {
+                [Some(_), Some(data)] if data.is_object() && data.pick(["specversion"]) == [None] => {
+                    self.document(data)
+                }
+                _ => Err(invalid("the body has neither 'instances' nor 'inputs'".into())),
+            },
         }
     }
 

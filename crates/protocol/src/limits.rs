@@ -93,6 +93,10 @@ pub const PREDICT_MAX_REQUESTS: usize = 16 * 1024;
 /// How many of them wait for the model at a time: enough to keep its instances busy, and few beside what others send.
 pub const PREDICT_REQUESTS_AT_ONCE: usize = 32;
 
+/// Most attributes of a CloudEvent that its answer repeats, where `CE_MERGE` is `true`: CloudEvents names ten, and
+/// those who add some of their own add few.
+pub const CLOUD_EVENT_MAX_ATTRIBUTES: usize = 64;
+
 /// Most bytes of a refused body that are taken off a connection so that its client can read the refusal.
 pub const HTTP_DISCARD_BYTES: usize = 1 << 26;
 

@@ -4,6 +4,7 @@
 
 mod caller_end;
 mod classification;
+mod cloud_event;
 mod explain;
 mod explain_tuning;
 mod finishing;
@@ -22,6 +23,7 @@ mod span;
 mod statistics;
 pub mod stream;
 mod trace;
+mod uuids;
 
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -50,6 +52,7 @@ use alipes_stats::cpu::CpuMeter;
 use alipes_stats::events::Event;
 use alipes_trace_export::Traces;
 use payloads::Payloads;
+use uuids::Uuids;
 
 /// The version of alipes. `/v2` says Triton's, which clients of Triton compare.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -68,6 +71,7 @@ pub struct Service {
     pub payloads: Payloads,
     /// Where metrics are offered, once the server listens: `host:port`, or `unix:` and a path.
     pub metrics_address: OnceLock<String>,
+    event_ids: Uuids,
     cpu: CpuMeter,
     gpus: GpuMeter,
 }
@@ -91,6 +95,7 @@ impl Service {
             traces: Traces::new(&context.config.trace, &context.events),
             payloads: Payloads::new(context.config.payload_log.as_ref()),
             metrics_address: OnceLock::new(),
+            event_ids: Uuids::default(),
             cpu: CpuMeter::default(),
             gpus: GpuMeter::start(&watched.uuids, Duration::from_millis(watched.interval_ms)),
             context,

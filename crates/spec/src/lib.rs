@@ -9,6 +9,7 @@
 
 mod address_range;
 mod call_endpoint;
+mod cloud_events;
 mod endpoints;
 mod engine;
 pub mod forwarding;
@@ -29,6 +30,7 @@ mod warmup;
 
 pub use address_range::AddressRange;
 pub use call_endpoint::{CallEndpoint, CallMethod};
+pub use cloud_events::CloudEventSpec;
 pub use endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
 pub use engine::{
     EngineSpec, EnsembleSpec, OnnxruntimeSpec, ProviderKind, ProviderSpec, StepSpec, StreamingSpec, Update, WorkerSpec,

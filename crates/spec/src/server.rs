@@ -3,6 +3,7 @@
 use alipes_protocol::{TritonRelease, limits};
 use serde::Deserialize;
 
+use crate::cloud_events::CloudEventSpec;
 use crate::endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec};
 use crate::forwarding::{self, Forwarding};
 use crate::log::LogSettings;
@@ -154,6 +155,9 @@ pub struct ServerConfig {
     /// What is logged of requests and responses; nothing where there is none.
     #[serde(default)]
     pub payload_log: Option<PayloadLogSpec>,
+    /// How requests that are events are answered.
+    #[serde(default)]
+    pub cloud_events: CloudEventSpec,
     /// Whether metrics contain the `nv_inference_*_duration_us` counters.
     pub counter_latencies: bool,
     /// Whether metrics contain Triton's histogram of the time to the first response.

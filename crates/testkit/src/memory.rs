@@ -59,3 +59,57 @@ pub fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let result = work();
     (result, usize::try_from(PEAK.get()).unwrap_or(0))
 }
+
+/// What work gives, after checking that it held no more bytes than it reserved beforehand and `beside` says of its
+/// result. The work calls the function that it is given with all the bytes that it takes from then on.
+///
+/// # Panics
+///
+/// If it held more.
+pub fn within_reserved<T, E>(
+    work: impl FnOnce(&dyn Fn(usize) -> Result<(), E>) -> T,
+    beside: impl FnOnce(&T) -> usize,
+) -> T {
+    let reserved = Cell::new(0);
+    let reserve = |bytes: usize| {
+        reserved.set(reserved.get().max(bytes));
+        Ok(())
+    };
+    let (result, held) = peak(|| work(&reserve));
+    let reserved = reserved.get();
+    assert!(held <= reserved + beside(&result), "{held} bytes were held, of which {reserved} were reserved");
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: CountedAllocator = CountedAllocator;
+
+    fn held(bytes: usize, reserved: usize) -> Vec<u8> {
+        let work = |reserve: &dyn Fn(usize) -> Result<(), ()>| {
+            reserve(reserved).unwrap();
+            vec![1; bytes]
+        };
+        within_reserved(work, Vec::len)
+    }
+
+    #[test]
+    fn memory_that_was_reserved_or_is_allowed_may_be_held() {
+        assert_eq!(held(4096, 0).len() + held(0, 4096).len(), 4096);
+    }
+
+    #[test]
+    #[should_panic(expected = "4096 bytes were held, of which 100 were reserved")]
+    fn memory_that_was_not_reserved_is_found() {
+        within_reserved(
+            |reserve: &dyn Fn(usize) -> Result<(), ()>| {
+                reserve(100).unwrap();
+                vec![1_u8; 4096]
+            },
+            |_| 0,
+        );
+    }
+}

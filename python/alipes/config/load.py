@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from alipes.config.caching import read_cache
+from alipes.config.cloud_events import read_cloud_events
 from alipes.config.endpoints import check_endpoints
 from alipes.config.environment import read_environment, unused_variables
 from alipes.config.file import FILE_NAME, read_file
@@ -201,6 +202,7 @@ def _options(
     for endpoint in _ENDPOINTS:
         grouped[endpoint]["tls"] = TlsOptions(**grouped[f"{endpoint}.tls"])
     groups: dict[str, Any] = {group: make(**grouped[group]) for group, make in _GROUPS.items()}
+    plain["cloud_events"] = read_cloud_events(environ)
     options = ServerOptions(**plain, **groups, origins=origins, notices=tuple(notices))
     _check(options)
     return options

@@ -374,6 +374,21 @@ class PayloadOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CloudEventOptions:
+    """How requests of V1 that are CloudEvents are answered.
+
+    Attributes:
+        merge: Whether the answer repeats the attributes of the request.
+        kind: The type of the answer; None for KServe's.
+        source: Its source; None for one with the model's name.
+    """
+
+    merge: bool = False
+    kind: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     """The complete configuration of `alipes serve`, defaults included.
 
@@ -415,6 +430,7 @@ class ServerOptions:
         log: What is written to the log, and how.
         trace: Which requests are traced.
         payloads: Which requests and responses are logged.
+        cloud_events: How requests that are events are answered.
         origins: Where the value of each flag comes from, by the flag's name.
         notices: One line for each flag that was given and does nothing here.
         config_file: The configuration file that was read; empty for none.
@@ -457,6 +473,7 @@ class ServerOptions:
     log: LogOptions
     trace: TraceOptions
     payloads: PayloadOptions
+    cloud_events: CloudEventOptions = CloudEventOptions()
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     config_file: str = ""

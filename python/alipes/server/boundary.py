@@ -57,6 +57,7 @@ def server_config(options: ServerOptions) -> str:
             "log": _log(options.log),
             "trace": _trace(options.trace),
             "payload_log": _payload_log(options.payloads),
+            "cloud_events": asdict(options.cloud_events),
             "counter_latencies": options.counter_latencies,
             "histogram_latencies": options.histogram_latencies,
             "summary_quantiles": options.summary_quantiles,

@@ -53,7 +53,7 @@ def read_binary(body: bytes, headers: Mapping[str, str]) -> tuple[Any, dict[str,
         InvalidInput: If the event is of another version, or its data is not the JSON that it says.
     """
     if headers[f"{_PREFIX}specversion"] not in _VERSIONS:
-        raise InvalidInput(f"Cloud Event Exceptions: unknown specversion {headers[f'{_PREFIX}specversion']}")
+        raise InvalidInput(f"Cloud Event Exceptions: Found invalid specversion {headers[f'{_PREFIX}specversion']}")
     attributes: dict[str, Any] = {
         name.removeprefix(_PREFIX): value for name, value in headers.items() if name.startswith(_PREFIX)
     }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use alipes_testkit::corpus::{self, JsonRequest};
 use alipes_testkit::fuzz::{Choices, Fuzzer};
-use alipes_testkit::memory::{CountedAllocator, peak};
+use alipes_testkit::memory::{CountedAllocator, within_reserved};
 use bytes::Bytes;
 
 use super::value::Value;
@@ -126,20 +126,18 @@ fn measured(
     length: usize,
     decode: impl FnOnce(DecodeOptions<'_>) -> Result<InferRequest, InferError>,
 ) -> Result<InferRequest, InferError> {
-    let reserved = Cell::new(0);
-    let reserve = |bytes: usize| {
-        reserved.set(reserved.get().max(bytes));
-        Ok(())
-    };
-    let options = DecodeOptions { memory: Some(&reserve), ..DecodeOptions::from(MAX_INPUT_BYTES) };
-    let (outcome, held) = peak(|| decode(options));
-    let entries = match &outcome {
-        Ok(request) => BYTES_PER_ENTRY * (request.inputs.len() + request.outputs.len() + request.parameters.len()),
-        Err(_) => BYTES_PER_BYTE * length,
-    };
-    let reserved = reserved.get();
-    assert!(held <= reserved + entries + BYTES_BESIDE, "{held} bytes, of which {reserved} were asked for");
-    outcome
+    within_reserved(
+        |memory| decode(DecodeOptions { memory: Some(memory), ..DecodeOptions::from(MAX_INPUT_BYTES) }),
+        |outcome| {
+            BYTES_BESIDE
+                + match outcome {
+                    Ok(request) => {
+                        BYTES_PER_ENTRY * (request.inputs.len() + request.outputs.len() + request.parameters.len())
+                    }
+                    Err(_) => BYTES_PER_BYTE * length,
+                }
+        },
+    )
 }
 
 fn check_error(error: &InferError, body_length: usize) {
