@@ -76,7 +76,8 @@ pub(super) async fn model_infer(
         let id = caller.request_id();
         note_request(METHOD, &model.name);
         caller.names(&model.name, id);
-        let message = Box::pin(whole::infer(service, &model, read?.into_parts(), metadata, id)).await?;
+        let message =
+            Box::pin(whole::infer(service, &model, read?.into_parts(), metadata, (id, caller.logged.clone()))).await?;
         return ResponseBody::encoded(message);
     }
     let read = match read {

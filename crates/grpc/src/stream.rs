@@ -58,6 +58,8 @@ pub(super) struct StreamBody {
     outgoing: Outgoing,
     strict_errors: bool,
     forwarded: Forwarded,
+    /// The metadata, where requests are logged.
+    metadata: Option<Box<HeaderMap>>,
     caller: Caller,
     entry: Option<Box<Entry>>,
     reading: Reading,
@@ -110,6 +112,7 @@ impl StreamBody {
     ) -> Result<StreamBody, InferError> {
         Ok(StreamBody {
             forwarded: forwarded(&service, headers)?,
+            metadata: service.payloads.is_on().then(|| Box::new(headers.clone())),
             session: Session::new(Arc::clone(&service)),
             messages: Messages::new(Inference(Arc::clone(&service)), head.receiving),
             entry: Entry::new(&service, headers),
@@ -291,6 +294,7 @@ impl StreamBody {
                     Ok((mut request, held)) => {
                         request.parameters.extend_from_slice(&self.forwarded);
                         request.trace = trace;
+                        request.logged = self.metadata.as_ref().and_then(|all| self.service.payloads.draw(all));
                         self.beside = self.session.submit(model, request, held).map(Beside::Submitting);
                     }
                 }

@@ -18,8 +18,8 @@ use http::HeaderMap;
 /// The name of the method.
 pub(super) const METHOD: &str = "/inference.GRPCInferenceService/ModelInfer";
 
-/// The content type by which a model tells these calls from others.
-const CONTENT_TYPE: &str = "application/grpc";
+/// What the payload log is to have of the metadata, where the call is logged.
+type Logged = Option<Arc<[(String, String)]>>;
 
 /// The model that a message names, where it takes all requests as calls.
 ///
@@ -39,7 +39,7 @@ pub(super) async fn infer(
     model: &Arc<ModelVersion>,
     (bytes, charge): (Bytes, Charge),
     metadata: &HeaderMap,
-    request_id: &str,
+    (request_id, logged): (&str, Logged),
 ) -> Result<Bytes, InferError> {
     let element = if bytes.len() <= READ_AT_ONCE_BYTES {
         call::element(&bytes)
@@ -53,13 +53,14 @@ pub(super) async fn infer(
         id: request_id.into(),
         inputs: vec![call::input(element)],
         parameters: vec![
-            text(call::CONTENT_TYPE, CONTENT_TYPE.to_owned()),
+            text(call::CONTENT_TYPE, call::MESSAGE.to_owned()),
             text(call::HEADERS, headers_text(headers)),
             text(call::METHOD, "POST".to_owned()),
             text(call::QUERY, String::new()),
             text(call::PATH, METHOD.to_owned()),
         ],
         call: true,
+        logged,
         ..InferRequest::default()
     };
     let held = Held::default();

@@ -93,6 +93,7 @@ async fn read(
     let read = offload_if(is_long, read).await;
     let (mut request, charge) = read.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
     charge.ride(&service.budget, &mut request, &Held::default())?;
+    request.logged = service.payloads.draw(headers);
     Ok((model, request))
 }
 

@@ -54,7 +54,7 @@ pub async fn predict(
             terms.trace = trace.clone();
             let answered = pin!(answer(service, &model, terms, form)).await;
             if let Some(exchange) = logged {
-                service.payloads.end_body(&exchange, answered.as_ref().map(|(encoded, _)| &encoded.head[..]));
+                exchange.end_body(answered.as_ref().map(|(encoded, _)| &encoded.head[..]));
             }
             match answered {
                 Ok((encoded, event)) => {

@@ -9,6 +9,8 @@ use crate::{Datatype, Shape, Tensor};
 pub const BODY: &str = "alipes.body";
 /// Parameter of request and response: the content type, empty where a request has none.
 pub const CONTENT_TYPE: &str = "alipes.content_type";
+/// The content type of a call whose body is a message of gRPC.
+pub const MESSAGE: &str = "application/grpc";
 /// Parameter of request and response: the text of a JSON object of headers.
 pub const HEADERS: &str = "alipes.headers";
 /// Parameter of the request: the method.

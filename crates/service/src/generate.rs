@@ -16,6 +16,7 @@ use super::Service;
 use super::caller_end::CallerEnd;
 use super::infer::submit_beside;
 use super::log::RequestRecord;
+use super::payloads::Exchange;
 
 impl Service {
     /// Begins a request to a model of any kind.
@@ -23,7 +24,12 @@ impl Service {
     /// # Errors
     ///
     /// What the request's checks refuse, and `Unavailable` while the server drains.
-    pub async fn generate(&self, model: &Arc<ModelVersion>, request: InferRequest) -> Result<Generation, InferError> {
+    pub async fn generate(
+        &self,
+        model: &Arc<ModelVersion>,
+        mut request: InferRequest,
+    ) -> Result<Generation, InferError> {
+        let exchange = self.payloads.begin(model, &mut request);
         let arrived = alipes_clock::now();
         let inside = self.inflight.enter_owned()?;
         let id = request.id.clone();
@@ -35,11 +41,12 @@ impl Service {
             Box::pin(submit_beside(model, request, arrived, respond)).await
         };
         if let Err(error) = &submitted {
+            exchange.iter().for_each(|exchange| exchange.end(Err(error)));
             self.log_request(model, &id, alipes_clock::elapsed(arrived), Some(error));
         }
         let record = self.log.is_verbose().then(|| RequestRecord::new(&self.events, model, &id, arrived));
         let caller = CallerEnd::of(Arc::clone(model));
-        Ok(Generation { id, responses: submitted?, caller, record, _inside: inside })
+        Ok(Generation { id, responses: submitted?, caller, record, exchange, _inside: inside })
     }
 }
 
@@ -58,6 +65,8 @@ pub struct Generation {
     caller: CallerEnd<Arc<ModelVersion>>,
     /// Its record for a verbose log.
     record: Option<RequestRecord>,
+    /// Its place in the payload log.
+    exchange: Option<Exchange>,
     _inside: OwnedAdmission,
 }
 
@@ -75,6 +84,9 @@ impl Generation {
             if let Some(answer) = response.answer {
                 if let (Some(record), Err(error)) = (&mut self.record, &answer) {
                     record.failed(error);
+                }
+                if let Some(exchange) = &self.exchange {
+                    exchange.end(answer.as_ref().map(|reply| (&reply.outputs[..], &reply.parameters[..])));
                 }
                 return Poll::Ready(Some(answer.map(|reply| self.response(reply))));
             }

@@ -40,7 +40,7 @@ impl Service {
             return self.infer_unlogged(model, request, held).await;
         };
         let outcome = Box::pin(self.infer_unlogged(model, request, held)).await;
-        self.payloads.end(&exchange, outcome.as_ref());
+        exchange.end(outcome.as_ref().map(|response| (&response.outputs[..], &response.parameters[..])));
         outcome
     }
 

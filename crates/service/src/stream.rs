@@ -25,6 +25,7 @@ use slab::Slab;
 use super::Service;
 use super::finishing::Finishing;
 use super::offload::offload;
+use super::payloads::Exchange;
 
 /// The open requests of one stream. Dropping the session cancels them all.
 pub struct Session {
@@ -71,6 +72,8 @@ struct OpenRequest {
     /// The first response to an ordered request, until the request has ended and those before it were answered.
     held: Option<Answer>,
     ended: bool,
+    /// Its place in the payload log.
+    exchange: Option<Exchange>,
 }
 
 /// A request that was submitted to a model.
@@ -128,11 +131,13 @@ impl Session {
 
     /// Submits a request. A refusal is its only response. Where it takes long, the submission is to be driven by the
     /// caller.
-    pub fn submit(&mut self, model: Arc<ModelVersion>, request: InferRequest, held: Held) -> Option<Submission> {
+    pub fn submit(&mut self, model: Arc<ModelVersion>, mut request: InferRequest, held: Held) -> Option<Submission> {
+        let exchange = self.service.payloads.begin(&model, &mut request);
         let arrived = alipes_clock::now();
         let key = self.requests.vacant_key();
         let open = OpenRequest {
             empty_final_response: request.empty_final_response,
+            exchange,
             ..OpenRequest::new(request.id.clone(), !model.is_decoupled())
         };
         let (finishing, trace) = (Finishing::of(&request, held), request.trace.clone());
@@ -247,6 +252,9 @@ impl Session {
     }
 
     fn event(&mut self, key: usize, answer: Option<Answer>, last: bool) -> Event<'_> {
+        if let (Some(exchange), Some(answer)) = (&self.requests[key].exchange, &answer) {
+            exchange.end(answer.as_ref().map(|reply| (&reply.outputs[..], &reply.parameters[..])));
+        }
         let open = if last {
             self.log_end(key, answer.as_ref());
             self.forget(key);
@@ -355,6 +363,6 @@ impl Drop for Session {
 
 impl OpenRequest {
     fn new(id: CompactString, ordered: bool) -> OpenRequest {
-        OpenRequest { id, model: None, ordered, empty_final_response: false, held: None, ended: false }
+        OpenRequest { id, model: None, ordered, empty_final_response: false, held: None, ended: false, exchange: None }
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import re
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -11,13 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tritonclient.grpc as triton
 from alipes import Client
 from alipes.errors import AlipesError
+from support.kserve_script import KServeScript, ask
 from support.models import add_model, times
-from support.python_models import add_python_model
+from support.python_models import DECOUPLED, add_python_model
 from support.server import ServerProcess
-from support.sinks import Sink
+from support.sinks import Event, Sink
 from support.waiting import TIMEOUT_S, until
+from tritonclient.utils import InferenceServerException
 
 FLAGS = ("--payload-log-header=X-Team", "--payload-log-header=Authorization", "--payload-log-redact=secret")
 BODY = {"id": "7", "inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
@@ -25,6 +29,16 @@ FAILING = """
 class TritonPythonModel:
     def execute(self, requests):
         raise ValueError("it has no luck")
+"""
+
+COUNT = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            for number in range(int(given(request)[0])):
+                sender.send(answer(Y=np.array([number], np.int32)))
+            sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 """
 
 
@@ -41,6 +55,7 @@ def server(
     repository: Path = tmp_path_factory.mktemp("models")
     add_model(repository, "double", times(columns=2))
     add_python_model(repository, "fails", FAILING, signature="X: FP32[2] -> Y: FP32[2]", config="max_batch_size: 0")
+    add_python_model(repository, "count", COUNT, signature="X: INT32[1] -> Y: INT32[1]", config=DECOUPLED)
     environment = {"INFERENCE_SERVICE_NAME": "iris", "POD_NAME": "iris-0", "POD_NAMESPACE": "ns"}
     return serve_module(repository, f"--payload-log-url={sink.url}", *FLAGS, environment=environment)
 
@@ -93,6 +108,78 @@ def test_binary_requests_and_grpc_are_logged_as_documents(server: ServerProcess,
         request, response = (json.loads(event.body) for event in sink.take(2))
         assert request["inputs"] == [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [3, 4]}]
         assert response["outputs"][0]["data"] == [6, 8]
+
+
+def test_each_response_of_a_request_is_an_event_of_its_id(server: ServerProcess, sink: Sink) -> None:
+    """Over a stream of gRPC, and as events of HTTP."""
+    with triton.InferenceServerClient(server.grpc) as client:
+        answers: queue.Queue[Any] = queue.Queue()
+        client.start_stream(lambda result, error: answers.put((result, error)), headers={"x-team": "streams"})
+        tensor = triton.InferInput("X", [1], "INT32").set_data_from_numpy(np.array([3], np.int32))
+        client.async_stream_infer("count", [tensor], request_id="9", parameters={"secret": "sesame"})
+        events = sink.take(4)
+        client.stop_stream()
+    assert_counted(events, "streams")
+    assert events[0].headers["ce-requestid"] == "9"
+    assert json.loads(events[0].body)["parameters"] == {"secret": "[redacted]"}
+    headers = {"Content-Type": "application/json", "X-Team": "events"}
+    url = f"http://{server.http}/v2/models/count/generate_stream"
+    with urllib.request.urlopen(urllib.request.Request(url, b'{"X": 3}', headers), timeout=TIMEOUT_S) as answer:
+        assert answer.read().count(b"data: ") == 3
+    assert_counted(sink.take(4), "events")
+
+
+def assert_counted(events: list[Event], team: str) -> None:
+    """A request for three responses, and these."""
+    request, *responses = events
+    assert [event.side for event in events] == ["request", *["response"] * 3]
+    assert len({event.headers["ce-id"] for event in events}) == 1
+    assert json.loads(request.body)["inputs"][0]["data"] == [3]
+    assert [json.loads(event.body)["outputs"][0]["data"] for event in responses] == [[0], [1], [2]]
+    assert json.loads(urllib.request.unquote(request.headers["ce-metadata"])) == {"x-team": team}
+
+
+def test_ordinary_models_of_a_stream_are_logged(server: ServerProcess, sink: Sink) -> None:
+    with triton.InferenceServerClient(server.grpc) as client:
+        client.start_stream(lambda result, error: None)
+        for name, columns in (("double", 2), ("fails", 2), ("double", 1)):
+            shape = [columns] if name == "fails" else [1, columns]
+            tensor = triton.InferInput("X", shape, "FP32").set_data_from_numpy(np.ones(shape, np.float32))
+            client.async_stream_infer(name, [tensor])
+            request, response = sink.take(2)
+            assert (request.side, response.side) == ("request", "response")
+            expected = {"double2": None, "fails2": "500", "double1": "400"}[f"{name}{columns}"]
+            assert response.headers.get("ce-status") == expected
+        client.stop_stream()
+
+
+def test_scripts_of_the_kserve_sdk_are_logged_over_grpc(sink: Sink, tmp_path: Path) -> None:
+    environment = {"ALIPES_PAYLOAD_LOG_URL": sink.url, "ALIPES_PAYLOAD_LOG_REDACT": "secret"}
+    with KServeScript("predictors", tmp_path, last="adder", environment=environment) as script:
+        with triton.InferenceServerClient(script.grpc) as client:
+            tensors = [triton.InferInput(name, [2], "FP32") for name in "ab"]
+            for tensor in tensors:
+                tensor.set_data_from_numpy(np.array([1.5, 2], np.float32))
+            client.infer("adder", tensors, request_id="7", parameters={"secret": "sesame"})
+            request, response = sink.take(2)
+            text = triton.InferInput("x", [1], "BYTES").set_data_from_numpy(np.array([b"input"], dtype=object))
+            # The script looks for a list, and these are raw contents.
+            with pytest.raises(InferenceServerException, match="list index out of range"):
+                client.infer("failing", [text])
+            _, refused = sink.take(2)
+        assert ask(f"{script.http}/v1/models/failing:predict", {"instances": ["input"]}).status == 400
+        _, over_v1 = sink.take(2)
+        script.stop()
+    assert request.headers["ce-id"] == response.headers["ce-id"]
+    assert (request.headers["ce-endpoint"], request.headers["content-type"]) == ("adder", "application/json")
+    asked, answered = json.loads(request.body), json.loads(response.body)
+    assert [one["data"] for one in asked["inputs"]] == [[1.5, 2], [1.5, 2]]
+    assert asked["parameters"] == {"secret": "[redacted]"}
+    assert {one["name"]: one["data"] for one in answered["outputs"]} == {"sum": [3, 4], "count": [2]}
+    assert refused.headers["ce-status"] == "500"
+    assert json.loads(refused.body) == {"error": "IndexError : list index out of range"}
+    assert over_v1.headers["ce-status"] == "400"
+    assert json.loads(over_v1.body) == {"error": "this cannot be used"}
 
 
 def test_v1_is_logged_as_it_stands(server: ServerProcess, sink: Sink) -> None:

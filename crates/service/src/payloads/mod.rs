@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use alipes_protocol::{InferError, InferRequest, InferResponse, Tensor};
+use alipes_protocol::{InferError, InferRequest, Parameter, Tensor, call};
 use alipes_runtime::model::ModelVersion;
 use alipes_spec::PayloadLogSpec;
 use alipes_stats::metrics::PayloadRow;
@@ -27,20 +27,52 @@ pub struct Payloads {
     random: RandomState,
     exchanges: Uuids,
     drawn: AtomicU64,
-    queue: PayloadQueue,
+    queue: Arc<PayloadQueue>,
     sent: AtomicU64,
     failed: AtomicU64,
 }
 
-/// A request that is logged, until it is answered.
-pub struct Exchange(Arc<Subject>);
+/// A request that is logged, until it is answered: its responses, each of which is logged by itself.
+pub struct Exchange {
+    subject: Arc<Subject>,
+    queue: Arc<PayloadQueue>,
+}
+
+impl Exchange {
+    /// Logs a response.
+    pub(super) fn end(&self, outcome: Result<Response<'_>, &InferError>) {
+        match outcome {
+            Ok((outputs, parameters)) => self.push(bytes(outputs), || Content::of(outputs, parameters)),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Logs a response whose body is a JSON document.
+    pub fn end_body(&self, outcome: Result<&[u8], &InferError>) {
+        match outcome {
+            Ok(body) => self.push(body.len() as u64, || Content::document(body)),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn fail(&self, error: &InferError) {
+        self.push(error.message.len() as u64, || Content::failure(error));
+    }
+
+    fn push(&self, bytes: u64, content: impl FnOnce() -> Content) {
+        self.queue.push(bytes, || Payload::new(Side::Response, &self.subject, content()));
+    }
+}
+
+/// The outputs of a response, and its parameters.
+type Response<'a> = (&'a [Tensor], &'a [(String, Parameter)]);
 
 impl Payloads {
     /// Nothing waits.
     pub(super) fn new(spec: Option<&PayloadLogSpec>) -> Payloads {
         Payloads {
             redacted: spec.map(|spec| spec.redacted.iter().cloned().collect()).unwrap_or_default(),
-            queue: PayloadQueue::new(spec.map_or(0, |spec| spec.max_bytes)),
+            queue: Arc::new(PayloadQueue::new(spec.map_or(0, |spec| spec.max_bytes))),
             spec: spec.cloned(),
             random: RandomState::new(),
             exchanges: Uuids::default(),
@@ -66,53 +98,41 @@ impl Payloads {
         Some(spec.headers.iter().filter_map(text).collect())
     }
 
+    /// Whether anything is logged: what is to be drawn later must be there then.
+    pub fn is_on(&self) -> bool {
+        self.spec.is_some()
+    }
+
     /// Logs a request that was drawn; none for any other.
     pub(super) fn begin(&self, model: &ModelVersion, request: &mut InferRequest) -> Option<Exchange> {
         let (spec, headers) = (self.spec.as_ref()?, request.logged.take()?);
-        let subject = self.subject(model, &request.id, headers);
+        let subject = Subject { is_message: is_message(request), ..self.subject(model, &request.id, headers) };
+        let subject = Arc::new(subject);
         if spec.requests {
             self.push(Side::Request, &subject, bytes(&request.inputs), || {
                 Content::of(&request.inputs, &request.parameters)
             });
         }
-        spec.responses.then_some(Exchange(subject))
+        self.exchange(spec, subject)
     }
 
     /// Logs a request of the V1 protocol that was drawn, with its body as it came.
     pub fn begin_body(&self, model: &ModelVersion, id: &str, headers: &HeaderMap, body: &[u8]) -> Option<Exchange> {
         let (spec, headers) = (self.spec.as_ref()?, self.draw(headers)?);
-        let subject = self.subject(model, id, headers);
+        let subject = Arc::new(self.subject(model, id, headers));
         if spec.requests {
             self.push(Side::Request, &subject, body.len() as u64, || Content::document(body));
         }
-        spec.responses.then_some(Exchange(subject))
+        self.exchange(spec, subject)
     }
 
-    /// Logs the body of the response to such a request.
-    pub fn end_body(&self, exchange: &Exchange, outcome: Result<&[u8], &InferError>) {
-        match outcome {
-            Ok(body) => self.push(Side::Response, &exchange.0, body.len() as u64, || Content::document(body)),
-            Err(error) => self.fail(exchange, error),
-        }
+    fn exchange(&self, spec: &PayloadLogSpec, subject: Arc<Subject>) -> Option<Exchange> {
+        spec.responses.then(|| Exchange { subject, queue: Arc::clone(&self.queue) })
     }
 
-    fn subject(&self, model: &ModelVersion, id: &str, headers: Arc<[(String, String)]>) -> Arc<Subject> {
+    fn subject(&self, model: &ModelVersion, id: &str, headers: Arc<[(String, String)]>) -> Subject {
         let (exchange, version, request_id) = (self.exchanges.next(), model.spec.version, id.to_owned());
-        Arc::new(Subject { exchange, model: Arc::clone(&model.name), version, request_id, headers })
-    }
-
-    fn fail(&self, exchange: &Exchange, error: &InferError) {
-        self.push(Side::Response, &exchange.0, error.message.len() as u64, || Content::failure(error));
-    }
-
-    /// Logs the response to a request.
-    pub(super) fn end(&self, exchange: &Exchange, outcome: Result<&InferResponse, &InferError>) {
-        match outcome {
-            Ok(response) => self.push(Side::Response, &exchange.0, bytes(&response.outputs), || {
-                Content::of(&response.outputs, &response.parameters)
-            }),
-            Err(error) => self.fail(exchange, error),
-        }
+        Subject { exchange, model: Arc::clone(&model.name), version, request_id, headers, is_message: false }
     }
 
     fn push(&self, side: Side, subject: &Arc<Subject>, bytes: u64, content: impl FnOnce() -> Content) {
@@ -145,6 +165,14 @@ impl Payloads {
     }
 }
 
+/// Whether a request is a call whose body is a message of gRPC.
+fn is_message(request: &InferRequest) -> bool {
+    request.call
+        && request.parameters.iter().any(|(name, value)| {
+            name == call::CONTENT_TYPE && matches!(value, Parameter::String(kind) if kind == call::MESSAGE)
+        })
+}
+
 fn bytes(tensors: &[Tensor]) -> u64 {
     tensors.iter().map(|tensor| tensor.data.len() as u64).sum()
 }
@@ -168,7 +196,14 @@ mod tests {
     fn subject() -> Arc<Subject> {
         let headers: Arc<[_]> =
             [("x-a".to_owned(), "1, 2".to_owned()), ("authorization".to_owned(), "Basic x".to_owned())].into();
-        Arc::new(Subject { exchange: "e".into(), model: "m".into(), version: 1, request_id: "7".into(), headers })
+        Arc::new(Subject {
+            exchange: "e".into(),
+            model: "m".into(),
+            version: 1,
+            request_id: "7".into(),
+            headers,
+            is_message: false,
+        })
     }
 
     #[test]

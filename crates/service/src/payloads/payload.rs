@@ -5,11 +5,15 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alipes_protocol::codec::json::payload::{self, REDACTED, encode_payload};
+use alipes_protocol::codec::proto::{Reply, read_request};
 use alipes_protocol::{InferError, Parameter, Tensor, call};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::Value;
+
+const JSON: &str = "application/json";
+const OK: u16 = 200;
 
 /// In the place of a body that names what is not logged, and cannot be read.
 const NO_JSON: &[u8] = b"\"[redacted]\"";
@@ -34,6 +38,8 @@ pub(super) struct Subject {
     /// The caller's id; empty where it gave none.
     pub(super) request_id: String,
     pub(super) headers: Arc<[(String, String)]>,
+    /// Bodies are messages of gRPC.
+    pub(super) is_message: bool,
 }
 
 /// A request or a response.
@@ -50,8 +56,8 @@ pub struct Payload {
 pub(super) enum Content {
     /// Tensors, and parameters of the model's own.
     Tensors(Vec<Tensor>, Vec<(String, Parameter)>),
-    /// The body of a call, with its media type.
-    Body(Bytes, String),
+    /// The body of a call, with its media type, and the status of HTTP.
+    Body(Bytes, String, u16),
     /// Why there is no answer, and the status of HTTP.
     Failure(String, u16),
 }
@@ -67,7 +73,12 @@ impl Content {
                 Parameter::String(text) if name == call::CONTENT_TYPE && !text.is_empty() => Some(text.clone()),
                 _ => None,
             });
-            return Content::Body(Bytes::copy_from_slice(&body), kind.unwrap_or_else(|| "application/json".into()));
+            let status = parameters.iter().find_map(|(name, value)| match value {
+                Parameter::Int64(status) if name == call::STATUS => u16::try_from(*status).ok(),
+                _ => None,
+            });
+            let kind = kind.unwrap_or_else(|| JSON.into());
+            return Content::Body(Bytes::copy_from_slice(&body), kind, status.unwrap_or(OK));
         }
         let copy = |tensor: &Tensor| Tensor { data: Bytes::copy_from_slice(&tensor.data), ..tensor.clone() };
         Content::Tensors(tensors.iter().map(copy).collect(), parameters.to_vec())
@@ -75,7 +86,7 @@ impl Content {
 
     /// A copy of a JSON document.
     pub(super) fn document(body: &[u8]) -> Content {
-        Content::Body(Bytes::copy_from_slice(body), "application/json".into())
+        Content::Body(Bytes::copy_from_slice(body), JSON.into(), OK)
     }
 
     pub(super) fn failure(error: &InferError) -> Content {
@@ -149,16 +160,12 @@ impl Payload {
     pub fn encode(&self, redacted: &BTreeSet<String>) -> (String, Bytes) {
         let subject = &*self.subject;
         let (body, content_type, status) = match &self.content {
-            Content::Body(body, kind) => (without_redacted(body, redacted), kind.as_str(), 200),
-            Content::Failure(error, status) => {
-                (serde_json::to_vec(&Failure { error }).unwrap_or_default().into(), "application/json", *status)
+            Content::Body(body, _, status) if subject.is_message => {
+                (self.message(body, *status, redacted), JSON, *status)
             }
-            Content::Tensors(tensors, parameters) => {
-                let side = if self.side == Side::Request { "inputs" } else { "outputs" };
-                let (id, model, version) = (subject.request_id.as_str(), &*subject.model, subject.version);
-                let document = payload::Payload { id, model, version, side, parameters, tensors };
-                (encode_payload(document, redacted).into(), "application/json", 200)
-            }
+            Content::Body(body, kind, status) => (without_redacted(body, redacted), kind.as_str(), *status),
+            Content::Failure(error, status) => (failure(error), JSON, *status),
+            Content::Tensors(tensors, parameters) => (self.document(tensors, parameters, redacted), JSON, OK),
         };
         let head = Head {
             side: self.side,
@@ -174,6 +181,37 @@ impl Payload {
         // Texts and numbers can be written.
         (serde_json::to_string(&head).unwrap_or_default(), body)
     }
+}
+
+impl Payload {
+    /// Tensors as JSON of the V2 protocol.
+    fn document(&self, tensors: &[Tensor], parameters: &[(String, Parameter)], redacted: &BTreeSet<String>) -> Bytes {
+        let side = if self.side == Side::Request { "inputs" } else { "outputs" };
+        let subject = &*self.subject;
+        let (id, model, version) = (subject.request_id.as_str(), &*subject.model, subject.version);
+        encode_payload(payload::Payload { id, model, version, side, parameters, tensors }, redacted).into()
+    }
+
+    /// A message of gRPC as the JSON of what it says; the body of another status is the text of an error.
+    ///
+    /// Here, and not where it is copied: this is the thread that sends it.
+    fn message(&self, body: &Bytes, status: u16, redacted: &BTreeSet<String>) -> Bytes {
+        if self.side == Side::Response && status != OK {
+            return failure(&String::from_utf8_lossy(body));
+        }
+        let read = match self.side {
+            Side::Request => read_request(body.clone()).map(|request| (request.inputs, request.parameters)),
+            Side::Response => Reply::decode(body.clone()).map(|reply| (reply.outputs, reply.parameters)),
+        };
+        match read {
+            Ok((tensors, parameters)) => self.document(&tensors, &parameters, redacted),
+            Err(error) => failure(&error.message),
+        }
+    }
+}
+
+fn failure(error: &str) -> Bytes {
+    serde_json::to_vec(&Failure { error }).unwrap_or_default().into()
 }
 
 #[cfg(test)]

@@ -2,15 +2,17 @@
 
 use bytes::Bytes;
 use compact_str::CompactString;
+use prost::Message;
 
 use super::contents;
 use super::inference::ModelInferRequest;
 use super::inference::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
 use super::parameters;
 use super::region::slice_of;
+use super::weight::parsed_bytes;
 use crate::codec::requested;
 use crate::limits::MAX_DIMENSIONS;
-use crate::{Datatype, InferError, InferRequest, Regions, RequestedOutput, Shape, Tensor, TritonRelease};
+use crate::{Datatype, InferError, InferRequest, NoRegions, Regions, RequestedOutput, Shape, Tensor, TritonRelease};
 
 /// The request that the message carries; raw contents stay slices of the message's buffer, and tensors in shared memory
 /// come from `regions`.
@@ -38,6 +40,18 @@ pub fn decode_request(
     }
     requested::check_names_differ(&request.outputs, &request.id, release)?;
     Ok(request)
+}
+
+/// The request that a serialized message carries, as the latest release reads it, where none of it lies in shared
+/// memory.
+///
+/// # Errors
+/// What is no such message, has more entries than are read, or as `decode_request`.
+pub fn read_request(message: Bytes) -> Result<InferRequest, InferError> {
+    parsed_bytes(&message)?;
+    let message = ModelInferRequest::decode(message)
+        .map_err(|error| InferError::invalid(format!("the request message cannot be read: {error}")))?;
+    decode_request(message, TritonRelease::default(), &mut NoRegions)
 }
 
 /// The raw contents, handed to the inputs in order; what is left over is ignored, as Triton does.

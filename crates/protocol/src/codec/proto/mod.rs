@@ -13,7 +13,7 @@ mod split;
 mod weight;
 mod write;
 
-pub use decode::decode_request;
+pub use decode::{decode_request, read_request};
 pub use locate::{first_raw_output, first_raw_tensor, named_model};
 pub use reply::{Reply, StreamReply, check_output, is_elsewhere};
 pub use request_message::{MessageInput, MessageOutput, RequestMessage};
