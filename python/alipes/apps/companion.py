@@ -22,23 +22,33 @@ _END_WITHIN_S: Final = 1.0
 class PagesCompanion:
     """Begins and ends with the server."""
 
-    def __init__(self, apps: Apps | None = None, *, follows: bool = False) -> None:
-        """Takes the apps, if there are some, and whether a changed source of them is loaded again."""
+    def __init__(self, apps: Apps | None = None, *, follows: bool = False, describes_models: bool = False) -> None:
+        """Takes what is served.
+
+        Args:
+            apps: The apps, if there are some.
+            follows: Whether a changed source of them is loaded again.
+            describes_models: Whether models are described where no function is.
+        """
         self._apps = apps
         self._follows = follows
+        self._describes_models = describes_models
+        self._is_stale = False
         self._follower: Follower | None = None
         self._describing = threading.Lock()
         self._has_pages = False
 
     def begin(self, server: InProcessServer) -> None:
         """Sets the pages, and begins to follow the source where that is wanted."""
+        self._is_stale = True
         self._describe(server)
         if self._apps is not None and self._follows:
-            self._follower = Follower(self._apps, server, lambda: self._describe(server))
+            self._follower = Follower(self._apps, server, lambda: self.endpoints_changed(server))
             self._follower.start()
 
     def endpoints_changed(self, server: InProcessServer) -> None:
-        """Describes the endpoints anew."""
+        """Describes the endpoints anew, and all models where they are described."""
+        self._is_stale = True
         try:
             self._describe(server)
         except Exception:  # the models serve all the same
@@ -51,12 +61,20 @@ class PagesCompanion:
 
     def _describe(self, server: InProcessServer) -> None:
         with self._describing:
+            if not self._is_stale:
+                return  # whoever had the lock has seen this change too
+            self._is_stale = False
             own = self._apps.descriptions.values() if self._apps is not None else ()
-            models = {model["name"]: model for description in own for model in description.models}
-            others = [model for model in described(server.endpoints()) if model["name"] not in models]
-            if not self._has_pages and not models and not others:
+            functions = {model["name"]: model for description in own for model in description.models}
+            others = {model["name"]: model for model in described(server.endpoints()) if model["name"] not in functions}
+            if not self._has_pages and not functions and not others and not self._describes_models:
                 return
-            server.set_page(*openapi_page([*models.values(), *others], _core.version()))
+            if not self._has_pages:
+                # From now on any model belongs to the page; one that comes before the next line is found below.
+                server.report_models()
+            shown = functions | others
+            models = [model for model in server.models() if model.name not in shown]
+            server.set_page(*openapi_page(shown.values(), models, _core.version()))
             if not self._has_pages:
                 for page in docs_pages():
                     server.set_page(*page)

@@ -17,7 +17,7 @@ _HTML: Final = """\
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>alipes: functions of this server</title>
+<title>alipes: functions and models of this server</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/swagger-ui.css">
 </head>

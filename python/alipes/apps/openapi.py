@@ -1,4 +1,4 @@
-"""The OpenAPI document of a server's endpoints: each function as a path, with an example that works."""
+"""The OpenAPI document of a server: each function as a path, with an example that works, and the models beside them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from alipes.apps.docs_page import Page
+from alipes.apps.protocol_paths import ERROR, model_paths, refused, server_paths
+from alipes.server.published import ServedModel
 
 __all__ = ["openapi_document", "openapi_page"]
 
-_ERROR: Final = {
-    "type": "object",
-    "properties": {"error": {"type": "string"}},
-    "required": ["error"],
-    "title": "Error",
-}
 _WITHOUT_BODY: Final = ("GET", "DELETE")
 _ERRORS: Final = {
     "400": "The body cannot be read.",
@@ -27,32 +23,36 @@ _ERRORS: Final = {
 }
 
 
-def openapi_page(models: Iterable[Mapping[str, Any]], version: str) -> Page:
-    """`/openapi.json` for models, each as `alipes.worker.apps.describe` says it.
+def openapi_page(functions: Iterable[Mapping[str, Any]], models: Iterable[ServedModel], version: str) -> Page:
+    """`/openapi.json` of a server.
 
     Args:
-        models: The models; those without an endpoint are passed over.
+        functions: The functions, each as `alipes.worker.apps.describe` says it; those without an endpoint are passed
+            over.
+        models: All other models.
         version: Release of the server.
     """
-    return Page("/openapi.json", "application/json", json.dumps(openapi_document(models, version)).encode())
+    return Page("/openapi.json", "application/json", json.dumps(openapi_document(functions, models, version)).encode())
 
 
-def openapi_document(models: Iterable[Mapping[str, Any]], version: str) -> dict[str, Any]:
+def openapi_document(
+    functions: Iterable[Mapping[str, Any]], models: Iterable[ServedModel], version: str
+) -> dict[str, Any]:
     """The document, as OpenAPI 3.1 has it."""
-    models = [model for model in models if model["has_endpoint"]]
+    functions = [function for function in functions if function["has_endpoint"]]
     paths: dict[str, Any] = {}
-    schemas: dict[str, Any] = {"Error": _ERROR}
-    for model in sorted(models, key=lambda one: str(one["name"])):
-        methods = model.get("methods", ("POST",))
-        name = quote(model["name"], safe="")
-        paths[f"/{name}"] = {method.lower(): _endpoint(model, method, methods) for method in methods}
-        if model["schema"]["tensors"] is not None and not model["is_stream"]:  # streams go over gRPC
-            paths[f"/v2/models/{name}/infer"] = {"post": _tensors(model)}
-        schemas |= model["schema"]["components"]
-    paths["/v2/health/ready"] = {"get": _ready()}
+    schemas: dict[str, Any] = {"Error": ERROR}
+    for function in sorted(functions, key=lambda one: str(one["name"])):
+        methods = function.get("methods", ("POST",))
+        name = quote(function["name"], safe="")
+        paths[f"/{name}"] = {method.lower(): _endpoint(function, method, methods) for method in methods}
+        if function["schema"]["tensors"] is not None and not function["is_stream"]:  # streams go over gRPC
+            paths[f"/v2/models/{name}/infer"] = {"post": _tensors(function)}
+        schemas |= function["schema"]["components"]
+    paths |= model_paths(models) | server_paths()
     return {
         "openapi": "3.1.0",
-        "info": {"title": "alipes", "version": version, "description": "The functions of this server."},
+        "info": {"title": "alipes", "version": version, "description": "The functions and models of this server."},
         "paths": paths,
         "components": {"schemas": schemas},
     }
@@ -70,7 +70,7 @@ def _endpoint(model: Mapping[str, Any], method: str, methods: Sequence[str]) -> 
         **body,
         "responses": {
             "200": {"description": schema["result"], "content": schema["response"]},
-            **{status: _refused(text) for status, text in _ERRORS.items()},
+            **{status: refused(text) for status, text in _ERRORS.items()},
         },
     }
 
@@ -86,20 +86,6 @@ def _tensors(model: Mapping[str, Any]) -> dict[str, Any]:
         "requestBody": {"required": True, "content": {"application/json": body}},
         "responses": {
             "200": {"description": "The outputs.", "content": {"application/json": {"schema": {"type": "object"}}}},
-            "400": _refused("The tensors do not fit."),
+            "400": refused("The tensors do not fit."),
         },
     }
-
-
-def _ready() -> dict[str, Any]:
-    return {
-        "operationId": "ready",
-        "tags": ["server"],
-        "summary": "Whether the server is ready",
-        "responses": {"200": {"description": "It is."}, "503": {"description": "It is not."}},
-    }
-
-
-def _refused(text: str) -> dict[str, Any]:
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    return {"description": text, "content": content}

@@ -8,16 +8,19 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from alipes.apps.process import AppProcess
-from alipes.apps.serving import apps_of
+from alipes.apps.serving import Apps, apps_of
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.config.forms import TRITONS
 from alipes.config.load import parse_flags
 from alipes.config.options import ServerOptions
 from alipes.config.triton_command_line import PROGRAM
 from alipes.errors import ConfigError
+
+if TYPE_CHECKING:
+    from alipes.apps.companion import PagesCompanion
 
 _OF_THE_SERVER: Final = ("model-repository", "load-model")
 """Flags that Triton's server looks at, and not its command line: the usage would be no help."""
@@ -66,16 +69,20 @@ def _run(options: ServerOptions, ahead: AppProcess | None) -> int:
     apps = apps_of(options, ahead)
     if apps is None and ahead is not None:
         ahead.close()  # what looked like an app was none
-    from alipes.apps.companion import PagesCompanion
     from alipes.cli.start_mistakes import start_mistake
     from alipes.server.process import run
 
     if apps is None:
-        return run(options, partial(start_mistake, options), greets=True, companion=PagesCompanion())
+        return run(options, partial(start_mistake, options), greets=True, companion=_companion(options))
     with apps:
         options = apps.options()
-        companion = PagesCompanion(apps, follows=options.repository.reload)
-        return run(options, partial(start_mistake, options), greets=True, companion=companion)
+        return run(options, partial(start_mistake, options), greets=True, companion=_companion(options, apps))
+
+
+def _companion(options: ServerOptions, apps: Apps | None = None) -> PagesCompanion:
+    from alipes.apps.companion import PagesCompanion
+
+    return PagesCompanion(apps, follows=options.repository.reload, describes_models=options.describes_models)
 
 
 def serve_as_triton(arguments: Sequence[str]) -> int:

@@ -431,6 +431,7 @@ class ServerOptions:
         trace: Which requests are traced.
         payloads: Which requests and responses are logged.
         cloud_events: How requests that are events are answered.
+        describes_models: Whether models are described for people where no function is.
         origins: Where the value of each flag comes from, by the flag's name.
         notices: One line for each flag that was given and does nothing here.
         config_file: The configuration file that was read; empty for none.
@@ -474,6 +475,7 @@ class ServerOptions:
     trace: TraceOptions
     payloads: PayloadOptions
     cloud_events: CloudEventOptions = CloudEventOptions()
+    describes_models: bool = False
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     config_file: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from alipes.load import SUPERSEDED
 from alipes.server.builder import Loaded, Origin
@@ -20,7 +20,7 @@ from alipes.types import ModelKey, ModelState
 if TYPE_CHECKING:
     from alipes import _core
 
-__all__ = ["EndpointModel", "Published", "Served"]
+__all__ = ["EndpointModel", "Published", "Served", "ServedModel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,19 @@ class EndpointModel:
     folder: Path
 
 
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model that requests of the protocols reach.
+
+    Attributes:
+        name: Its name.
+        spec: What the data plane has to know of the version that serves.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+
+
 class Published:
     """The models that serve. A change of one needs its lock; reads need none."""
 
@@ -71,6 +84,8 @@ class Published:
         self._served: dict[ModelKey, Served] = {}
         self.changed: Callable[[], None] = _nothing
         """Called once other models have an endpoint, or another one; set it before anything is published."""
+        self.reports_all = False
+        """Whether it is called when any model has changed."""
         # Held while the data plane is told, which waits for nothing: it and `_served` must not disagree.
         self._telling = threading.Lock()
 
@@ -91,8 +106,13 @@ class Published:
         served = self._served.get(key) if key is not None else None
         return served.versions if served is not None else {}
 
+    def models(self) -> list[ServedModel]:
+        """The models that serve, by name."""
+        served = {key.name: versions for key in self.keys() if (versions := self.versions(key))}
+        return [ServedModel(name, served[name][max(served[name])].plan.spec) for name in sorted(served)]
+
     def endpoints(self) -> list[EndpointModel]:
-        """The models with an endpoint, by name."""
+        """The models with an endpoint of their own, by name; not those that the protocols' requests alone reach."""
         found = {key.name: one for key in self.keys() if (one := self._endpoint(key)) is not None}
         return [found[name] for name in sorted(found)]
 
@@ -102,7 +122,7 @@ class Published:
             return None
         version = max(served.versions)
         endpoint = served.versions[version].plan.spec.get("endpoint")
-        if endpoint is None:
+        if endpoint is None or endpoint["whole"]:
             return None
         return EndpointModel(
             key.name, tuple(endpoint["methods"]), endpoint["stream"], served.origin.path / str(version)
@@ -125,7 +145,7 @@ class Published:
             gone = dict.fromkeys(self._index.versions(key), Status(ModelState.UNAVAILABLE, UNLOADED))
             self._index.set(key, gone | dict.fromkeys(served.versions, Status(ModelState.READY)))
         log.info("successfully loaded '%s'", key.name)
-        if had is not None or self._endpoint(key) is not None:
+        if self.reports_all or had is not None or self._endpoint(key) is not None:
             self.changed()
         if before is not None:
             stays = {id(loaded.version) for loaded in served.versions.values()}
@@ -141,7 +161,7 @@ class Published:
                 return
             self._index.set(key, dict.fromkeys(served.versions, Status(ModelState.UNLOADING)))
             self._core.publish(key.name, [], key.namespace)
-        if had is not None:
+        if self.reports_all or had is not None:
             self.changed()
         self._follow(key, served.versions.values(), served.origin)
 

@@ -38,7 +38,7 @@ from alipes.server.log import log, log_table
 from alipes.server.memory_shares import MemoryWatch
 from alipes.server.payloads.sender import payload_sender
 from alipes.server.planner import Planner
-from alipes.server.published import EndpointModel
+from alipes.server.published import EndpointModel, ServedModel
 from alipes.server.pump import LogPump
 from alipes.server.refresher import Refresher
 from alipes.server.table import HEADINGS, model_documents, model_rows, print_table, text_table
@@ -73,7 +73,10 @@ class Companion(Protocol):
         """The models of the start are settled, and requests are about to be accepted."""
 
     def endpoints_changed(self, server: InProcessServer) -> None:
-        """Other models have an endpoint, or the same ones another; called from any thread, after `begin`."""
+        """Other models have an endpoint, or the same ones another; called from any thread, after `begin`.
+
+        After `report_models`, also where any other model has changed.
+        """
 
     def end(self) -> None:
         """The server is about to stop: nothing is loaded any more."""
@@ -190,6 +193,14 @@ class InProcessServer:
     def endpoints(self) -> list[EndpointModel]:
         """The models that plain requests reach."""
         return self._lifecycle.published.endpoints()
+
+    def models(self) -> list[ServedModel]:
+        """The models that serve."""
+        return self._lifecycle.published.models()
+
+    def report_models(self) -> None:
+        """Has the companion be told of all models that change."""
+        self._lifecycle.published.reports_all = True
 
     def set_page(self, path: str, content_type: str, body: bytes) -> None:
         """Serves a page: `/openapi.json`, `/docs`, or one below it."""

@@ -180,14 +180,14 @@ class TritonPythonModel:
 
 
 def described(server: ServerProcess) -> dict[str, Any]:
-    """The paths of the API page but for those of the V2 protocol; empty where there is no page."""
+    """The paths of the API page but for those of the protocols; empty where there is no page."""
     connection = http.client.HTTPConnection(server.http, timeout=60)
     connection.request("GET", "/openapi.json")
     response = connection.getresponse()
     body = response.read()
     connection.close()
     paths = json.loads(body)["paths"] if response.status == 200 else {}
-    return {path: one for path, one in paths.items() if not path.startswith("/v2/")}
+    return {path: one for path, one in paths.items() if not path.startswith(("/v1/", "/v2"))}
 
 
 def test_the_page_lists_models_of_a_repository_while_they_serve(

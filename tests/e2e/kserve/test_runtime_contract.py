@@ -298,6 +298,15 @@ def test_row_20_pages_for_people_are_off_as_in_kserves_own_server(runtime: Runti
     assert [status(runtime.server.http, path) for path in ("/docs", "/openapi.json")] == [404, 404]
 
 
+def test_row_20_a_flag_of_kserves_server_offers_them(tmp_path: Path, serve: Serve) -> None:
+    (tmp_path / "digits.onnx").write_bytes(times(2.0, 2).SerializeToString())
+    server = serve(f"--model-store={tmp_path}", "--model_name=iris", "--enable_docs_url=True")
+    with urllib.request.urlopen(f"http://{server.http}/openapi.json", timeout=TIMEOUT_S) as answer:
+        paths = json.loads(answer.read())["paths"]
+    assert {"/v1/models/iris:predict", "/v2/models/iris/infer", "/v1/models", "/v2/health/ready"} <= set(paths)
+    assert status(server.http, "/docs") == 200
+
+
 def test_a_store_without_a_model_ends_the_start_with_what_was_found(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "model.pmml").write_text("<PMML/>")

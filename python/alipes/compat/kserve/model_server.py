@@ -69,7 +69,7 @@ class ModelServer:
             max_asyncio_workers: Requests that a model with `async` handlers answers at the same time; 32 by default.
             registered_models: The models by name, for a repository of the script's own.
             enable_grpc: Whether to offer gRPC.
-            enable_docs_url: Whether to offer a page about the API; not offered here.
+            enable_docs_url: Whether to offer a page about the API at `/docs`.
             enable_latency_logging: Whether to log how long handlers took.
             access_log_format: Not offered: the server has a log of its own.
             event_loop: `auto` takes uvloop where it is installed; `asyncio`; `uvloop`.

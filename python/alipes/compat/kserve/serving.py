@@ -126,6 +126,8 @@ def flags(server: ModelServer, arguments: Namespace) -> dict[str, Any]:
         chosen["grpc_max_request_bytes"] = arguments.grpc_max_receive_message_length
     if server.enable_grpc:
         chosen["grpc_port"] = server.grpc_port
+    if server.enable_docs_url:
+        chosen["enable_docs_url"] = True
     if _METRICS not in os.environ:
         chosen["metrics_port"] = 0
     if server.ssl_certfile:

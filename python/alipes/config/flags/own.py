@@ -57,6 +57,14 @@ OWN: Final[tuple[Flag, ...]] = (
         path="folder",
     ),
     Flag(
+        "enable-docs-url",
+        "bool",
+        False,
+        "Describe the models of repositories at /openapi.json, and show that at /docs. Functions are described in any "
+        "case, and all other models beside them.",
+        option="describes_models",
+    ),
+    Flag(
         "config",
         "str",
         "alipes.toml",
