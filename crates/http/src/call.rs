@@ -154,7 +154,10 @@ fn too_large(max_bytes: u64) -> InferError {
 fn parameters(model: &ModelVersion, head: &Parts, coding: Coding) -> Vec<(String, Parameter)> {
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let looks = model.spec.endpoint.as_ref().is_none_or(|endpoint| endpoint.head);
-    if !looks && !model.is_whole() && content_type == "application/json" {
+    let path = head.uri.path();
+    // A path of the protocols says what is asked; the endpoint's own says nothing.
+    let says_more = model.is_whole() || path.starts_with("/v1/");
+    if !looks && !says_more && content_type == "application/json" {
         return Vec::new();
     }
     let query = head.uri.query().unwrap_or_default();
@@ -166,7 +169,7 @@ fn parameters(model: &ModelVersion, head: &Parts, coding: Coding) -> Vec<(String
         text(call::METHOD, head.method.as_str().to_owned()),
         text(call::QUERY, query.to_owned()),
     ];
-    parameters.extend(model.is_whole().then(|| text(call::PATH, head.uri.path().to_owned())));
+    parameters.extend(says_more.then(|| text(call::PATH, path.to_owned())));
     parameters
 }
 

@@ -83,7 +83,7 @@ async fn answer(
 ) -> Response<ResponseBody> {
     let route = Route::of(request.method(), request.uri().path());
     note_request(route.name(), route.model());
-    if let Some(model) = whole_model(service, &route) {
+    if let Some(model) = called_model(service, &route) {
         return Box::pin(call::call(service, &model, request, caller)).await;
     }
     match route {
@@ -149,18 +149,17 @@ async fn answer(
 }
 
 /// The model of a request of V1 or V2, where it takes such requests as calls.
-fn whole_model(service: &Service, route: &Route<'_>) -> Option<Arc<ModelVersion>> {
-    // Most servers have no such model, and nobody looks for one there.
-    if !service.registry.takes_whole() {
-        return None;
+fn called_model(service: &Service, route: &Route<'_>) -> Option<Arc<ModelVersion>> {
+    match route {
+        // Most servers have no such model, and nobody looks for one there.
+        Route::Infer { model, version } | Route::Predict { model, version } if service.registry.takes_whole() => {
+            service.lookup(model, version).ok().filter(|model| model.is_whole())
+        }
+        Route::ExplainPrediction { model, version } => {
+            service.lookup(model, version).ok().filter(|model| model.explains())
+        }
+        _ => None,
     }
-    let (Route::Infer { model, version }
-    | Route::Predict { model, version }
-    | Route::ExplainPrediction { model, version }) = route
-    else {
-        return None;
-    };
-    service.lookup(model, version).ok().filter(|model| model.is_whole())
 }
 
 /// Answers a request of a route for which its body says nothing.

@@ -173,7 +173,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// As for `lookup_predictor`; `Unsupported`, since no kind of model has an explainer.
+    /// As for `lookup_predictor`; `Unsupported` for a model without an explainer: one with an explainer is asked by a
+    /// call.
     pub fn explain_prediction(&self, name: &str, version: &str) -> Result<(), InferError> {
         let model = self.lookup_predictor(name, version)?;
         let text = format!("model '{}' has no explainer: ':explain' is for models that have one", model.name);

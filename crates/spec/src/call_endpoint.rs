@@ -18,6 +18,9 @@ pub struct CallEndpoint {
     /// Requests of the inference protocols that name the model, V1 and V2, are calls as well, whatever they hold.
     #[serde(default)]
     pub whole: bool,
+    /// Requests of V1 for explanations that name the model are calls as well.
+    #[serde(default)]
+    pub explain: bool,
 }
 
 fn yes() -> bool {
@@ -85,7 +88,8 @@ mod tests {
         assert!(!endpoint.takes("PUT") && !endpoint.takes("post") && !endpoint.takes("HEAD"));
         assert_eq!(endpoint.allow(), "POST, GET");
         let plain = read(r#"{"methods": ["DELETE"]}"#).unwrap();
-        assert!(!plain.stream && plain.head && !plain.whole);
+        assert!(!plain.stream && plain.head && !plain.whole && !plain.explain);
+        assert!(read(r#"{"methods": ["POST"], "explain": true}"#).unwrap().explain);
         assert!(read(r#"{"methods": ["POST"], "whole": true}"#).unwrap().whole);
         assert!(!read(r#"{"methods": ["POST"], "head": false}"#).unwrap().head);
     }

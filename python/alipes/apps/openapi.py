@@ -49,6 +49,9 @@ def openapi_document(
         if function["schema"]["tensors"] is not None and not function["is_stream"]:  # streams go over gRPC
             paths[f"/v2/models/{name}/infer"] = {"post": _tensors(function)}
         schemas |= function["schema"]["components"]
+        if (explanation := function.get("explanation")) is not None:
+            paths[f"/v1/models/{name}:explain"] = {"post": _explanation(function["name"], explanation)}
+            schemas |= explanation["components"]
     paths |= model_paths(models) | server_paths()
     return {
         "openapi": "3.1.0",
@@ -71,6 +74,23 @@ def _endpoint(model: Mapping[str, Any], method: str, methods: Sequence[str]) -> 
         "responses": {
             "200": {"description": schema["result"], "content": schema["response"]},
             **{status: refused(text) for status, text in _ERRORS.items()},
+        },
+    }
+
+
+def _explanation(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What a method that explains takes over V1."""
+    content = {"application/json": schema["request"]["application/json"]}
+    return {
+        "operationId": f"{name}_explain",
+        "tags": ["functions"],
+        "summary": schema["summary"] or f"{name} explained",
+        "description": schema["description"],
+        "requestBody": {"required": True, "content": content},
+        "responses": {
+            "200": {"description": schema["result"], "content": schema["response"]},
+            "400": refused("The body does not fit the method; the error names the place."),
+            "500": refused("The method failed."),
         },
     }
 

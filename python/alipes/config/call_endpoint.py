@@ -32,12 +32,14 @@ class CallEndpoint(TypedDict):
         stream: Whether a request has any number of responses.
         head: Whether the model looks at method, query and headers. If not, a JSON body comes by itself.
         whole: Whether requests of the inference protocols that name the model are calls too, whatever they hold.
+        explain: Whether requests of V1 for explanations are calls too.
     """
 
     methods: list[str]
     stream: bool
     head: bool
     whole: bool
+    explain: bool
 
 
 def has_call_endpoint(config: ModelConfig) -> bool:
@@ -84,11 +86,17 @@ def _parse(text: str, name: str) -> CallEndpoint:
     methods, stream = members.get("methods", ["POST"]), members.get("stream", False)
     if not (isinstance(methods, list) and methods and all(method in METHODS for method in methods)):
         raise _bad(name, f"'methods' must be a list of some of {', '.join(METHODS)}, got {json.dumps(methods)}")
-    head, whole = members.get("head", True), members.get("whole", False)
-    for member, value in (("stream", stream), ("head", head), ("whole", whole)):
+    head, whole, explain = members.get("head", True), members.get("whole", False), members.get("explain", False)
+    for member, value in (("stream", stream), ("head", head), ("whole", whole), ("explain", explain)):
         if not isinstance(value, bool):
             raise _bad(name, f"'{member}' must be true or false, got {json.dumps(value)}")
-    return {"methods": list(dict.fromkeys(methods)), "stream": stream, "head": head, "whole": whole}
+    return {
+        "methods": list(dict.fromkeys(methods)),
+        "stream": stream,
+        "head": head,
+        "whole": whole,
+        "explain": explain,
+    }
 
 
 def _bad(name: str, what: str) -> ConfigError:

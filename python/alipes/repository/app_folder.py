@@ -52,9 +52,12 @@ def app_config(model: Mapping[str, Any]) -> ModelConfig:
 
 
 def call_endpoint(model: Mapping[str, Any]) -> str:
-    """The parameter by which `POST /<name>` reaches a model of an app, with headers and query if it looks at them."""
-    looks_at_head = bool(model["looks_at_head"])
-    return json.dumps({"methods": ["POST"], "stream": bool(model["is_stream"]), "head": looks_at_head})
+    """The parameter by which `POST /<name>` reaches a model of an app, with headers and query if it looks at them.
+
+    So do requests of V1 for explanations, where it has some.
+    """
+    endpoint = {"methods": ["POST"], "stream": bool(model["is_stream"]), "head": bool(model["looks_at_head"])}
+    return json.dumps(endpoint | ({"explain": True} if model["explanation"] is not None else {}))
 
 
 def write_model(repository: Path, config: ModelConfig, app: Mapping[str, Any]) -> None:

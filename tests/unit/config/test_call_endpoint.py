@@ -28,16 +28,14 @@ def config(endpoint: str, more: str = "", name: str = "m") -> ModelConfig:
 def test_an_object_is_an_endpoint(text: str, methods: list[str], stream: bool) -> None:
     made = config(text, "model_transaction_policy { decoupled: true }" if stream else "")
     assert has_call_endpoint(made)
-    assert read_call_endpoint(made) == {"methods": methods, "stream": stream, "head": True, "whole": False}
+    expected = {"methods": methods, "stream": stream, "head": True, "whole": False, "explain": False}
+    assert read_call_endpoint(made) == expected
 
 
-def test_a_model_may_take_requests_of_the_protocols_as_calls() -> None:
-    assert read_call_endpoint(config('{"whole": true}')) == {
-        "methods": ["POST"],
-        "stream": False,
-        "head": True,
-        "whole": True,
-    }
+@pytest.mark.parametrize("member", ["whole", "explain"])
+def test_a_model_may_take_requests_of_the_protocols_as_calls(member: str) -> None:
+    expected = {"methods": ["POST"], "stream": False, "head": True, "whole": False, "explain": False}
+    assert read_call_endpoint(config(f'{{"{member}": true}}')) == expected | {member: True}
 
 
 @pytest.mark.parametrize("text", ["", "http://there:80/v1", "[]", "null", "POST"])

@@ -226,6 +226,11 @@ impl ModelVersion {
         self.spec.endpoint.as_ref().is_some_and(|endpoint| endpoint.whole)
     }
 
+    /// Whether requests of V1 for explanations reach it as calls.
+    pub fn explains(&self) -> bool {
+        self.spec.endpoint.as_ref().is_some_and(|endpoint| endpoint.whole || endpoint.explain)
+    }
+
     /// Whether a network thread may submit a request itself: whoever checks its words, or compares it with requests
     /// whose answers are kept, looks at all of their bytes.
     pub fn submits_at_once(&self, request: &InferRequest) -> bool {

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from alipes.errors import AlipesError
 from alipes.worker.apps.documents import Documents
+from alipes.worker.apps.explainer import EXPLAIN, explanation_options, explanation_plan
 from alipes.worker.apps.plan import DOCUMENT, Plan, plan_of
 from alipes.worker.apps.schema import schema_of
 from alipes.worker.apps.source import Source, declared
@@ -85,7 +86,17 @@ def described(step: Step, plan: Plan | None = None) -> dict[str, Any]:
         "inputs": _inputs(plan),
         "outputs": _outputs(plan),
         "schema": schema_of(served, plan, documents, options),
+        "explanation": _explanation(step, plan),
     }
+
+
+def _explanation(step: Step, plan: Plan) -> dict[str, Any] | None:
+    """What the API page says of the method that explains; None where there is none, or no request can reach it."""
+    options = explanation_options(step.options)
+    explanation = explanation_plan(step.served, options, plan) if step.has_endpoint else None
+    if explanation is None:
+        return None
+    return schema_of(getattr(step.served, EXPLAIN), explanation, Documents(explanation, options.name), options)
 
 
 def _inputs(plan: Plan) -> list[dict[str, Any]]:

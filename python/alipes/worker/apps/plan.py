@@ -6,7 +6,7 @@ import collections.abc
 import dataclasses
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -103,13 +103,18 @@ class Plan:
         return files[0] if len(files) == 1 else None
 
 
-def plan_of(served: Callable[..., Any], options: Options) -> Plan:
+def plan_of(served: Callable[..., Any], options: Options, methods: Sequence[str] = METHODS) -> Plan:
     """The plan of a decorated function or class.
+
+    Args:
+        served: The function or class.
+        options: What was said of it.
+        methods: The methods of a class of which the first that it has is meant.
 
     Raises:
         ConfigError: If it cannot be served; the text says what about it, and what to do.
     """
-    function = called_function(served, options.name)
+    function = called_function(served, options.name, methods)
     kinds = inspect.Parameter
     try:
         hints = typing.get_type_hints(function, include_extras=True)
@@ -154,15 +159,20 @@ def is_stream_or_async(function: Callable[..., Any]) -> bool:
     return is_stream or is_async
 
 
-def called_function(served: Callable[..., Any], name: str) -> Callable[..., Any]:
+def called_function(served: Callable[..., Any], name: str, methods: Sequence[str] = METHODS) -> Callable[..., Any]:
     """The function that answers: the decorated one, or the method of a class.
+
+    Args:
+        served: What is decorated.
+        name: The model's name.
+        methods: The methods of a class of which the first that it has is meant.
 
     Raises:
         ConfigError: If a class has none.
     """
     if not isinstance(served, type):
         return served
-    for method in METHODS:
+    for method in methods:
         if any(method in vars(base) for base in served.__mro__[:-1]):
             found: Callable[..., Any] = getattr(served, method)
             return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from alipes.errors import ConfigError
 from alipes.worker.apps.arrays import named_outputs, plan_of_arrays
+from alipes.worker.apps.explainer import EXPLAIN, Explainer, explanation_options, explanation_plan
 from alipes.worker.apps.forwarded import set_secret
 from alipes.worker.apps.options import Options, options_of
 from alipes.worker.apps.peers import KNOWN
@@ -56,11 +57,23 @@ class TritonPythonModel:
             plan = plan_of(served, self._options)
         bodies = _bodies(plan, self._options.name, needed="inputs" not in document)
         self._runner: Runner = runner_of(function, plan, bodies, self._options.concurrency)
+        self._explainer = self._made_explainer(served, plan)
         self._call("setup", device)
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None] | None:
         """Answers requests, some of them later."""
-        return self._runner.execute(requests)
+        if self._explainer is None:
+            return self._runner.execute(requests)
+        return self._explainer.execute(requests, self._runner.execute)
+
+    def _made_explainer(self, served: Any, plan: Plan) -> Explainer | None:
+        options = explanation_options(self._options)
+        found = explanation_plan(served, options, plan)
+        if found is None:
+            return None
+        method: Callable[..., Any] = getattr(self._object, EXPLAIN)
+        function = (lambda **arguments: self._run(method(**arguments))) if found.is_async else method
+        return Explainer(function, found, _bodies(found, options.name, needed=True))
 
     def finalize(self) -> None:
         """Ends what still runs, and calls what is to be called at the end."""
@@ -76,12 +89,16 @@ class TritonPythonModel:
             return
         result = method(*arguments[: len(inspect.signature(method).parameters)])
         if inspect.iscoroutine(result):
-            run: Callable[[Any], Any] | None = getattr(self._runner, "run", None)
-            if run is None:
-                import asyncio
+            self._run(result)
 
-                run = asyncio.run
-            run(result)
+    def _run(self, coroutine: Any) -> Any:
+        """What a coroutine returns: on the loop of the others, where there are some."""
+        run: Callable[[Any], Any] | None = getattr(self._runner, "run", None)
+        if run is None:
+            import asyncio
+
+            run = asyncio.run
+        return run(coroutine)
 
 
 def _step(document: Mapping[str, Any], folder: Path, name: str, rows: int) -> Step:
