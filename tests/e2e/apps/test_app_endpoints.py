@@ -113,7 +113,9 @@ async def flood(n: int) -> AsyncIterator[str]:
 @alipes.model(concurrency=2)
 async def wait(forever: bool) -> str:
     try:
-        await asyncio.sleep(3600 if forever else 0)
+        if forever:
+            (NOTES / "waiting").touch()
+            await asyncio.sleep(3600)
     except asyncio.CancelledError:
         (NOTES / "cancelled").touch()
         raise
@@ -230,7 +232,8 @@ def test_a_stream_is_events_or_lines(server: ServerProcess) -> None:
 
 def test_a_client_that_leaves_cancels_its_call(server: ServerProcess, folder: Path) -> None:
     for path, body, note in (("wait", {"forever": True}, "cancelled"), ("count", {"n": 10**9}, "closed")):
-        (folder / note).unlink(missing_ok=True)
+        for one in (note, "waiting"):
+            (folder / one).unlink(missing_ok=True)
         data = json.dumps(body).encode()
         host, port = server.http.split(":")
         with socket.create_connection((host, int(port))) as connection:
@@ -239,7 +242,8 @@ def test_a_client_that_leaves_cancels_its_call(server: ServerProcess, folder: Pa
             if path == "count":
                 assert connection.recv(100)
             else:
-                until(lambda: answer(server, "wait", {"forever": False}) == (200, "waited"))
+                until((folder / "waiting").exists)  # a call that has not begun leaves no note
+                assert answer(server, "wait", {"forever": False}) == (200, "waited")
         until((folder / note).exists)
 
 
