@@ -78,7 +78,7 @@ def test_stores_are_fetched_from_hosts_that_the_mounted_bundle_vouches_for(serve
         assert answers(server, "single")
         with ServerProcess(*flags, environment={"TMPDIR": str(tmp_path)}) as stranger:
             assert stranger.wait() == 1
-    assert "CERTIFICATE_VERIFY_FAILED" in stranger.output
+    assert "CERTIFICATE_VERIFY_FAILED" in stranger.output and "trust its authority" in stranger.output
     with ServerProcess(*flags, environment=mounted | {"CA_BUNDLE_VOLUME_MOUNT_POINT": str(tmp_path / "x")}) as lost:
         assert lost.wait() == 1
     assert "mount the bundle there" in lost.output

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from ssl import SSLCertVerificationError
 from typing import IO, Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -294,8 +295,10 @@ def _words(error: HTTPError) -> str:
 def _check_last(error: Exception, attempt: int) -> None:
     if isinstance(error, RepositoryError):
         raise error
+    reason = error.reason if isinstance(error, URLError) else error
+    if isinstance(reason, SSLCertVerificationError):  # a stranger stays one, however often it is asked
+        raise RepositoryError(f"{reason}: trust its authority (SSL_CERT_FILE)") from error
     if attempt >= ATTEMPTS - 1:
-        reason = error.reason if isinstance(error, URLError) else error
         silent = isinstance(reason, TimeoutError)
         why = f"nothing has come for {SILENCE_S:g} s" if silent else str(reason) or "the connection broke off"
         raise RepositoryError(why) from error
