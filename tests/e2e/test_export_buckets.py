@@ -13,7 +13,7 @@ from alipes.errors import ExportError, RepositoryError, RepositoryUseError
 from alipes.repository.mirror import Mirror
 from alipes.repository.store.base import NoFilesFoundError, PathExists
 from alipes.repository.store.open import open_store
-from support.buckets import EMULATORS, Missing, Place, fresh
+from support.buckets import EMULATORS, Place, emulated, fresh
 from support.exported import scaled
 
 pytest.importorskip("fsspec", reason="buckets need fsspec: pip install 'alipes[gcs]'")
@@ -26,15 +26,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module", params=list(EMULATORS))
 def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("no_proxy", "127.0.0.1,localhost")
-        # gcsfs would ask a service that emulators lack for the kind of each bucket, and wait a minute for the answer.
-        patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
-        try:
-            with EMULATORS[request.param](tmp_path_factory.mktemp(request.param)) as place:
-                yield place
-        except Missing as error:
-            pytest.skip(str(error))
+    with emulated(request.param, tmp_path_factory.mktemp(request.param)) as place:
+        yield place
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from alipes import repository as qv
-from support.buckets import EMULATORS, Missing, Place, fresh
+from support.buckets import Place, emulated, fresh
 from support.endpoints import ENDPOINTS
 from support.exported import scaled
 from support.models import times
@@ -27,15 +27,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module", params=["gs", "s3", "az"])
 def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("no_proxy", "127.0.0.1,localhost")
-        # gcsfs would ask a service that emulators lack for the kind of each bucket, and wait a minute for the answer.
-        patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
-        try:
-            with EMULATORS[request.param](tmp_path_factory.mktemp(request.param)) as place:
-                yield place
-        except Missing as error:
-            pytest.skip(str(error))
+    with emulated(request.param, tmp_path_factory.mktemp(request.param)) as place:
+        yield place
 
 
 def address(place: Place) -> str:

@@ -13,10 +13,12 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from support.checkout import ROOT
 from support.ports import free_ports
@@ -64,7 +66,8 @@ def _running(command: list[str], port: int) -> Iterator[None]:
             time.sleep(0.05)  # no event reports that a foreign process listens
         yield
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended by itself, which the assertion says
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -99,6 +102,8 @@ def amazon(folder: Path) -> Iterator[Place]:
     ports = free_ports(len(names))
     flags = [f"-{name}.port{'.grpc' if index % 2 else ''}={ports[index]}" for index, name in enumerate(names)]
     command = [binary, "server", f"-dir={folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=200"]
+    # Its catalogs would listen at ports that are always the same, and a second server beside it would end.
+    flags += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
     command += ["-master.volumeSizeLimitMB=64", "-s3", f"-s3.config={settings}", *flags]
     with _running(command, ports[6]):
         endpoint = f"http://127.0.0.1:{ports[6]}"
@@ -129,6 +134,20 @@ def memory(folder: Path) -> Iterator[Place]:
 
 
 EMULATORS = {"gs": google, "s3": amazon, "az": azure, "memory": memory}
+
+
+@contextmanager
+def emulated(scheme: str, folder: Path) -> Iterator[Place]:
+    """The emulator of a scheme, which the clients of this process reach; the test is left out where it is missing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("no_proxy", "127.0.0.1,localhost")
+        # gcsfs would ask a service that emulators lack for the kind of each bucket, and wait a minute for the answer.
+        patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+        try:
+            with EMULATORS[scheme](folder) as place:
+                yield place
+        except Missing as error:
+            pytest.skip(str(error))
 
 
 def fresh(place: Place) -> Place:

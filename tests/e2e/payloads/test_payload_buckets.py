@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from alipes.repository.store.open import open_store
-from support.buckets import EMULATORS, Missing, Place, fresh
+from support.buckets import Place, emulated, fresh
 from support.models import add_model, times
 from support.ports import free_ports
 from support.server import ServerProcess
@@ -27,17 +27,11 @@ BODY = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1
 
 
 @pytest.fixture(params=["gs", "s3", "az"])
-def emulator(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
-    # gcsfs would ask a service that emulators lack for the kind of each bucket, and wait a minute for the answer.
-    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+def emulator(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     folder = tmp_path / request.param
     folder.mkdir()
-    try:
-        with EMULATORS[request.param](folder) as place:
-            yield place
-    except Missing as error:
-        pytest.skip(str(error))
+    with emulated(request.param, folder) as place:
+        yield place
 
 
 def keys(place: Place) -> dict[str, str]:
