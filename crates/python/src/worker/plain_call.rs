@@ -56,10 +56,7 @@ impl CallParameters<'_> {
 /// The request was answered before.
 pub fn read<'py>(request: &Bound<'py, InferenceRequest>) -> PyResult<Option<Call<'py>>> {
     let (py, request) = (request.py(), request.get());
-    let Some((reply, view)) = request.received_views().and_then(|(reply, views)| Some((reply, body(reply, views)?)))
-    else {
-        return Ok(None);
-    };
+    let Some((reply, view)) = received_body(request) else { return Ok(None) };
     let parameters = parameters(request)?;
     let body = with_body(reply, view, |body| PyBytes::new(py, body))?;
     let text = |text: &str| PyString::new(py, text);
@@ -83,10 +80,7 @@ struct WholeParameters<'a> {
 /// The request was answered before.
 pub fn read_whole<'py>(request: &Bound<'py, InferenceRequest>) -> PyResult<Option<WholeCall<'py>>> {
     let (py, request) = (request.py(), request.get());
-    let Some((reply, view)) = request.received_views().and_then(|(reply, views)| Some((reply, body(reply, views)?)))
-    else {
-        return Ok(None);
-    };
+    let Some((reply, view)) = received_body(request) else { return Ok(None) };
     // Those of a plain call name no path.
     let Ok(parameters) = serde_json::from_str::<WholeParameters<'_>>(&request.parameters) else { return Ok(None) };
     let headers = PyDict::new(py);
@@ -141,10 +135,7 @@ struct Member<'a>(#[serde(borrow)] Cow<'a, str>);
 ///
 /// The request was answered before.
 pub fn with_json<T>(request: &InferenceRequest, look: impl FnOnce(&[u8]) -> T) -> PyResult<Option<T>> {
-    let Some((reply, view)) = request.received_views().and_then(|(reply, views)| Some((reply, body(reply, views)?)))
-    else {
-        return Ok(None);
-    };
+    let Some((reply, view)) = received_body(request) else { return Ok(None) };
     if parameters(request)?.content_type != JSON {
         return Ok(None);
     }
@@ -174,11 +165,11 @@ fn with_body<T>(reply: &Reply, view: &ViewedTensor, look: impl FnOnce(&[u8]) -> 
     Ok(looked)
 }
 
-/// The body of a call, which stands behind the declared inputs.
-fn body<'a>(reply: &Reply, views: &'a [ViewedTensor]) -> Option<&'a ViewedTensor> {
-    let [view] = views else { return None };
+/// The body of a request that is a call, which stands behind the declared inputs; none where it is none.
+fn received_body(request: &InferenceRequest) -> Option<(&Reply, &ViewedTensor)> {
+    let (reply, [view]) = request.received_views()? else { return None };
     let index = reply.link.body_index()?;
-    matches!(view.name, OwnedTensorName::Index(at) if at == index).then_some(view)
+    matches!(view.name, OwnedTensorName::Index(at) if at == index).then_some((reply, view))
 }
 
 /// The response to a call.

@@ -181,9 +181,7 @@ impl Payload {
         // Texts and numbers can be written.
         (serde_json::to_string(&head).unwrap_or_default(), body)
     }
-}
 
-impl Payload {
     /// Tensors as JSON of the V2 protocol.
     fn document(&self, tensors: &[Tensor], parameters: &[(String, Parameter)], redacted: &BTreeSet<String>) -> Bytes {
         let side = if self.side == Side::Request { "inputs" } else { "outputs" };
