@@ -99,9 +99,9 @@ class LatencyWriter:
     def _write(self) -> None:
         with self._writing:
             lines = [self._lines.popleft() for _ in range(len(self._lines))]
-            handler = _plain_handler()
             if not _is_written(trace_logger):
                 return
+            handler = _plain_handler()
             if handler is None:
                 for line in lines:
                     _log_now(line)
@@ -146,7 +146,7 @@ def _log_now(line: LatencyLine) -> None:
 def _plain_handler() -> logging.StreamHandler[Any] | None:
     """The handler of the loggers as the SDK sets them up; None where a script has set them up otherwise."""
     handlers = trace_logger.handlers
-    if len(handlers) != 1 or trace_logger.propagate or trace_logger.filters or not _is_written(trace_logger):
+    if len(handlers) != 1 or trace_logger.propagate or trace_logger.filters:
         return None
     (handler,) = handlers
     if not isinstance(handler, logging.StreamHandler) or type(handler) is not logging.StreamHandler or handler.filters:

@@ -11,7 +11,7 @@ from alipes.errors import ConfigError
 from alipes.worker.apps.asks import Ask, ask_of, failed
 from alipes.worker.apps.misfit import MALFORMED, UNFIT, Misfit
 from alipes.worker.apps.options import Options
-from alipes.worker.apps.plan import Plan, plan_of
+from alipes.worker.apps.plan import Plan, has_method, plan_of
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
@@ -44,8 +44,7 @@ def explanation_plan(served: Any, options: Options, plan: Plan) -> Plan | None:
     Raises:
         ConfigError: If it cannot be served.
     """
-    is_class = isinstance(served, type)
-    if not is_class or plan.is_stream or not any(EXPLAIN in vars(base) for base in served.__mro__[:-1]):
+    if not isinstance(served, type) or plan.is_stream or not has_method(served, EXPLAIN):
         return None
     found = plan_of(served, options, (EXPLAIN,))
     if found.is_stream:

@@ -18,7 +18,7 @@ from alipes.worker.apps.exchange import Request, Response
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.tensor_types import TensorType, array_spec, tensor_type, without_none
 
-__all__ = ["DOCUMENT", "METHODS", "Argument", "Plan", "called_function", "is_stream_or_async", "plan_of"]
+__all__ = ["DOCUMENT", "METHODS", "Argument", "Plan", "called_function", "has_method", "is_stream_or_async", "plan_of"]
 
 DOCUMENT: Final = "document"
 """Name of the tensors that carry the arguments and the result as JSON, where they are no tensors themselves."""
@@ -159,6 +159,11 @@ def is_stream_or_async(function: Callable[..., Any]) -> bool:
     return is_stream or is_async
 
 
+def has_method(served: type, name: str) -> bool:
+    """Whether a class has a method of its own, and not only `object`'s."""
+    return any(name in vars(base) for base in served.__mro__[:-1])
+
+
 def called_function(served: Callable[..., Any], name: str, methods: Sequence[str] = METHODS) -> Callable[..., Any]:
     """The function that answers: the decorated one, or the method of a class.
 
@@ -173,7 +178,7 @@ def called_function(served: Callable[..., Any], name: str, methods: Sequence[str
     if not isinstance(served, type):
         return served
     for method in methods:
-        if any(method in vars(base) for base in served.__mro__[:-1]):
+        if has_method(served, method):
             found: Callable[..., Any] = getattr(served, method)
             return found
     raise ConfigError(f"model '{name}': class {served.__name__} needs a method predict or __call__ that answers")
