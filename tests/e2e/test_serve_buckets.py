@@ -90,6 +90,40 @@ def test_a_missing_bucket_is_an_error_and_not_made(emulator: Place) -> None:
     assert "there is no bucket" in caught.value.output
 
 
+def test_only_objects_that_patterns_admit_are_fetched(
+    emulator: Place, serve: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    place = fresh(emulator)
+    repo = qv.ModelRepository(place.url, **place.options)
+    for name, content in (
+        ("digits.onnx", times(2.0, 4).SerializeToString()),
+        ("other/digits.onnx", times(3.0, 4).SerializeToString()),
+        ("weights.bin", b"bytes"),
+    ):
+        repo.fs.write(content, name)
+    patterns = {"STORAGE_ALLOW_PATTERNS": '["*.onnx"]', "STORAGE_IGNORE_PATTERNS": "other/*"}
+    environment = keys(place) | {"TMPDIR": str(tmp_path)} | patterns
+    server = serve(f"--model-store={address(place)}", "--model-name=m", environment=environment)
+    with ENDPOINTS["http"](server) as client:
+        assert client.ask("m", {"X": np.ones((1, 4), np.float32)})["Y"].tolist() == [[2, 2, 2, 2]]
+    fetched = {path.name for path in tmp_path.glob("alipes-repository-*/models/**/*") if path.is_file()}
+    assert "digits.onnx" in fetched and "weights.bin" not in fetched
+    assert not list(tmp_path.glob("alipes-repository-*/models/other"))
+    with ServerProcess(
+        f"--model-store={address(place)}",
+        environment=environment | {"STORAGE_ALLOW_PATTERNS": "*.xml"},
+    ) as nothing:
+        assert nothing.wait() == 1
+    assert "holds no file that STORAGE_ALLOW_PATTERNS and STORAGE_IGNORE_PATTERNS admit" in nothing.output
+    named = serve(
+        f"--model-store={address(place)}/digits.onnx",
+        "--model-name=m",
+        environment=environment | {"STORAGE_ALLOW_PATTERNS": "*.xml"},
+    )
+    with ENDPOINTS["http"](named) as client:
+        assert client.ask("m", {"X": np.ones((1, 4), np.float32)})["Y"].tolist() == [[2, 2, 2, 2]]
+
+
 @pytest.mark.parametrize("what", ["", "digits.onnx", "digits.tar.gz"], ids=["prefix", "object", "archive"])
 def test_a_bare_model_in_a_bucket_is_served(
     what: str, emulator: Place, serve: Callable[..., ServerProcess], tmp_path: Path

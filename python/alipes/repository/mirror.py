@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from alipes.errors import RepositoryError
@@ -22,20 +22,29 @@ class Mirror:
     once, so that models loaded from the file before go on. Versions that an exporter is still uploading are left out.
     """
 
-    def __init__(self, url: str, *, whole: bool = False, only: str = "", **options: Any) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        whole: bool = False,
+        only: str = "",
+        admit: Callable[[str], bool] | None = None,
+        **options: Any,
+    ) -> None:
         """Makes room for a copy; nothing is opened or fetched yet.
 
         Args:
             url: The bucket's repository.
             whole: Whether everything belongs together, and files may lie beside the folders: it is a store of any form.
             only: The one file of a whole that is wanted; empty for all.
+            admit: Whether a file of a whole is wanted, by its path; all are where left out.
             options: What opening the bucket takes, as fsspec has it.
 
         Raises:
             RepositoryError: If there is no room.
         """
         self.url = url
-        self._whole, self._only, self._options = whole, only, options
+        self._whole, self._only, self._admit, self._options = whole, only, admit, options
         try:
             self._holder = ProcessFolder("repository")
             self.folder = self._holder.path / "models"
@@ -105,6 +114,8 @@ class Mirror:
             visible = _visible(tokens, in_folders=False)
             if self._only:
                 visible = {path: token for path, token in visible.items() if path == self._only}
+            elif self._admit is not None:
+                visible = {path: token for path, token in visible.items() if self._admit(path)}
             return {"": visible} if visible else {}
         return _by_model(tokens)
 

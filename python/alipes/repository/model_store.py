@@ -26,6 +26,8 @@ from alipes.repository.bare_models import (
 )
 from alipes.repository.layout import check_model_name
 from alipes.repository.storage.limits import RETRY_S
+from alipes.repository.storage.patterns import EVERYTHING, Patterns
+from alipes.repository.storage.selection import Selection
 from alipes.repository.storage.source import Source
 
 __all__ = ["ModelStore"]
@@ -41,7 +43,14 @@ class ModelStore:
     where their contents alone change, the links lead to them. Looks may come from several threads.
     """
 
-    def __init__(self, path: Path, name: str = "", called: str = "", source: Source | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str = "",
+        called: str = "",
+        source: Source | None = None,
+        patterns: Patterns = EVERYTHING,
+    ) -> None:
         """Looks at nothing yet.
 
         Args:
@@ -49,6 +58,7 @@ class ModelStore:
             name: What the model is called, where it is one alone.
             called: What the store was named when it was given; its path where left out.
             source: Where it lies, if that is elsewhere.
+            patterns: Which of its files are wanted.
 
         Raises:
             RepositoryError: If no model can have that name.
@@ -59,6 +69,9 @@ class ModelStore:
         self.path = path
         self.called = called or str(path)
         self._source = source
+        # Where the files of a store of this machine lie, whichever of them are wanted.
+        self._place_of_files = path
+        self._selection = Selection(patterns)
         self._is_begun = source is None
         self._cancelled = threading.Event()
         # When a source that could not be read is asked again, and why it could not.
@@ -79,6 +92,7 @@ class ModelStore:
             RepositoryError: With what was found, and what would be accepted.
         """
         if self._source is None:
+            self._bring()
             self._check()
 
     def fetch(self) -> None:
@@ -101,12 +115,13 @@ class ModelStore:
     def _bring(self) -> None:
         """Asks the source, unless it has failed a moment ago: each look at the index would wait for it."""
         if self._source is None:
+            self.path = self._selection.of(self._place_of_files)
             return
         with self._bringing:
             if self._failure is not None and time.monotonic() < self._again_at:
                 raise self._failure
             try:
-                self.path = self._source.fetch(self._cancelled)
+                self.path = self._selection.of(self._source.fetch(self._cancelled))
                 self._failure = None
             except RepositoryError as error:
                 self._failure, self._again_at = error, time.monotonic() + RETRY_S
@@ -135,7 +150,7 @@ class ModelStore:
             return
         found = self._look()
         self._take(found)
-        if not found and kind_of(self.path) != "nothing" and not _is_empty(self.path):
+        if not found and kind_of(self.path) != "nothing" and not self._is_empty():
             raise RepositoryError(self._nothing())
 
     def names(self) -> list[str]:
@@ -163,6 +178,7 @@ class ModelStore:
         """Removes what was arranged. The store itself is left as it was found."""
         if self._source is not None:
             self._source.close()
+        self._selection.close()
         if self._holder is not None:
             self._holder.close()
 
@@ -239,7 +255,11 @@ class ModelStore:
     def _nothing(self) -> str:
         with self._lock:
             found = next(iter(self._others.values()), what_is_in(self.path))
-        return f"store '{self.called}' holds no model that can be served: {found}; {ACCEPTED}"
+        hint = self._selection.explain()
+        return f"store '{self.called}' holds no model that can be served: {found}; {ACCEPTED}{hint}"
+
+    def _is_empty(self) -> bool:
+        return what_is_in(self.path).endswith(" is empty") and not self._selection.left_out
 
 
 def _name_of(path: Path) -> str:
@@ -255,7 +275,3 @@ def _look_of(model: StoredModel) -> tuple[object, ...]:
     except OSError:
         return (tuple(visible(model.path)) if model.is_arranged else (),)
     return seen.st_mtime_ns, seen.st_size, seen.st_ino, tuple(visible(model.path))
-
-
-def _is_empty(path: Path) -> bool:
-    return what_is_in(path).endswith(" is empty")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.model_list import ModelList
 from alipes.repository.model_store import ModelStore
+from alipes.repository.storage.patterns import EVERYTHING, Patterns, read_patterns
 from alipes.repository.storage.source import Source
 from alipes.repository.store.open import without_scheme
 
@@ -59,28 +61,31 @@ def opened_list(file: str) -> ModelList:
 def _opened(address: str, name: str) -> ModelStore:
     path = str(without_scheme(address))
     scheme, separator, _ = path.partition("://")
+    patterns = read_patterns(os.environ)
     if not separator:
-        return ModelStore(Path(path).absolute(), name)
+        return ModelStore(Path(path).absolute(), name, patterns=patterns)
     if scheme == "pvc":
-        return ModelStore(_of_claim(address), name, address)
+        return ModelStore(_of_claim(address), name, address, patterns=patterns)
     kind = "git" if path.endswith(".git") else "azfileshare" if _SHARE.match(path) else scheme
     if kind in _INSTEAD:
         raise RepositoryError(f"{_INSTEAD[kind]}: {kind} is not offered, as in {address}")
-    return ModelStore(Path(f"{scheme}:", address), name, _without_query(address), _source(address, scheme))
+    source, patterns = _source(address, scheme, patterns)
+    return ModelStore(Path(f"{scheme}:", address), name, _without_query(address), source, patterns)
 
 
-def _source(address: str, scheme: str) -> Source:
+def _source(address: str, scheme: str, patterns: Patterns) -> tuple[Source, Patterns]:
+    """Where a store lies, and which of the fetched files are wanted; of a bucket others are not fetched."""
     from alipes.repository.storage.bucket import BUCKETS, BucketSource, blob_address
 
     if (blob := blob_address(address)) is not None:
-        return BucketSource(*blob)
+        return BucketSource(*blob, patterns=patterns), EVERYTHING
     if scheme in BUCKETS or scheme == "memory":
-        return BucketSource(address)
+        return BucketSource(address, patterns=patterns), EVERYTHING
     makers: dict[str, Callable[[], Source]] = {"http": lambda: _web(address), "https": lambda: _web(address)}
-    makers |= {"hf": lambda: _hub(address), "oci": lambda: _oci(address)}
+    makers |= {"hf": lambda: _hub(address, patterns), "oci": lambda: _oci(address)}
     if scheme not in makers:
         raise RepositoryError(f"{address}: {scheme}:// is unknown: a store is {_KNOWN}")
-    return makers[scheme]()
+    return makers[scheme](), patterns
 
 
 def _web(address: str) -> Source:
@@ -89,10 +94,10 @@ def _web(address: str) -> Source:
     return WebSource(address)
 
 
-def _hub(address: str) -> Source:
+def _hub(address: str, patterns: Patterns) -> Source:
     from alipes.repository.storage.hub import HubSource
 
-    return HubSource(address)
+    return HubSource(address, patterns)
 
 
 def _oci(address: str) -> Source:

@@ -53,6 +53,25 @@ def test_archives_and_single_files_are_served_beside_a_store_that_is_gone(serve:
     assert "gone.zip: 127.0.0.1" in server.output and "secret" not in server.output
 
 
+def test_files_of_archives_and_folders_that_are_not_wanted_are_no_models(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name in ("one.onnx", "two.onnx"):
+        (tmp_path / "folder" / name).write_bytes(MODEL)
+    patterns = {"STORAGE_ALLOW_PATTERNS": "*.onnx", "STORAGE_IGNORE_PATTERNS": '["*two*", "letters/*"]'}
+    with file_server() as files:
+        files.files = {"/single-two.onnx": MODEL}
+        files.files["/models.tar.gz"] = tar_gz(**{"digits__1__model.onnx": MODEL, "letters__any.onnx": MODEL})
+        server = serve(
+            f"--model-store={tmp_path / 'folder'}",
+            f"--model-store={files.address}/models.tar.gz",
+            f"--model-store={files.address}/single-two.onnx",
+            environment=patterns | {"TMPDIR": str(tmp_path)},
+        )
+    with Client(server.http) as client:
+        assert {entry.name for entry in client.models()} == {"folder", "digits", "single-two"}
+    assert all(answers(server, model) for model in ("folder", "digits", "single-two"))
+
+
 def test_a_store_that_cannot_be_had_ends_the_start_with_the_reason(tmp_path: Path) -> None:
     with file_server() as files:
         files.files = {"/models.tar.gz": tar_gz(**{"..__evil": b"evil"}), "/data.tar.gz": tar_gz(notes=b"no model")}
@@ -118,3 +137,10 @@ def test_a_model_of_the_hub_is_served_by_its_own_client(serve: Serve, tmp_path: 
         assert answers(server, "digits")
         assert "Bearer hf_secret" in {headers.get("authorization") for _, headers in hub.requests}
         assert "hf_secret" not in server.output
+        hub.requests.clear()
+        (tmp_path / "other").mkdir()
+        environment |= {"TMPDIR": str(tmp_path / "other"), "STORAGE_ALLOW_PATTERNS": '["*.onnx"]'}
+        chosen = serve("--model-store=hf://team/digits:v1", "--model-name=digits", environment=environment)
+        assert answers(chosen, "digits")
+        asked = {path for path, _ in hub.requests if "/resolve/" in path}
+        assert asked == {f"/team/digits/resolve/{SHA}/model.onnx"}

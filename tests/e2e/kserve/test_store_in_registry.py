@@ -10,6 +10,7 @@ import pytest
 from alipes.errors import RepositoryError
 from alipes.repository.model_store import ModelStore
 from alipes.repository.storage.oci import OciSource
+from alipes.repository.storage.patterns import read_patterns
 from support.pushed_files import layer, push
 from support.registry import is_installed, registry
 
@@ -48,6 +49,18 @@ def test_a_modelcar_is_its_folder_of_models_layer_upon_layer(host: str) -> None:
     store.fetch()
     store.refresh()
     assert store.names() == ["digits"]
+    store.close()
+
+
+def test_patterns_choose_files_of_a_modelcar(host: str) -> None:
+    push(host, "team/two", "v1", [layer({"models/one.onnx": b"one", "models/two.onnx": b"two"})])
+    source = OciSource(f"oci://{host}/team/two:v1")
+    patterns = read_patterns({"STORAGE_IGNORE_PATTERNS": "two*"})
+    store = ModelStore(Path("oci:two"), "digits", "oci://two", source, patterns)
+    store.fetch()
+    store.refresh()
+    folder = store.folder_of("digits")
+    assert folder is not None and [one.name for one in (folder / "1").iterdir()] == ["one.onnx"]
     store.close()
 
 

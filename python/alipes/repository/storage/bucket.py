@@ -19,6 +19,7 @@ from alipes.repository.bare_models import visible
 from alipes.repository.mirror import Mirror
 from alipes.repository.storage.archive import unpack
 from alipes.repository.storage.authorities import bundle_of
+from alipes.repository.storage.patterns import ALLOW, EVERYTHING, IGNORE, Patterns
 
 __all__ = ["BUCKETS", "BucketSource", "blob_address", "bucket_options"]
 
@@ -46,13 +47,20 @@ def blob_address(url: str) -> tuple[str, str] | None:
 class BucketSource:
     """One prefix of a bucket."""
 
-    def __init__(self, address: str, account: str = "", environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        address: str,
+        account: str = "",
+        environ: Mapping[str, str] = os.environ,
+        patterns: Patterns = EVERYTHING,
+    ) -> None:
         """Asks nothing yet.
 
         Args:
             address: The prefix.
             account: The account of Azure that it belongs to.
             environ: The environment, which may have keys under KServe's names.
+            patterns: Which objects below the prefix are fetched.
 
         Raises:
             RepositoryError: If there is no room for a copy.
@@ -62,11 +70,17 @@ class BucketSource:
         # The address of one object: only files have such names.
         is_file = kind is not None and not kind.filename.endswith((".savedmodel", ".mlflow"))
         single = name if is_file or _ARCHIVE.fullmatch(name) else ""
+        # The one object that an address names is wanted, whatever the patterns are. Source: kserve_storage 0.21.
+        self._patterns = EVERYTHING if single else patterns
         self._holder: ProcessFolder | None = None
         # What the one archive looked like that was unpacked last, and where to.
         self._held: tuple[tuple[int, int, int], Path] | None = None
         self._mirror = Mirror(
-            above if single else address, whole=True, only=single, **bucket_options(address, account, environ)
+            above if single else address,
+            whole=True,
+            only=single,
+            admit=self._patterns.admit if self._patterns else None,
+            **bucket_options(address, account, environ),
         )
 
     def fetch(self, cancelled: threading.Event) -> Path:
@@ -77,6 +91,8 @@ class BucketSource:
         """
         self._mirror.refresh()
         names = visible(self._mirror.folder)
+        if not names and self._patterns:
+            raise RepositoryError(f"{self._mirror.url} holds no file that {ALLOW} and {IGNORE} admit")
         archive = self._mirror.folder / names[0] if len(names) == 1 and _ARCHIVE.fullmatch(names[0]) else None
         if archive is None:
             return self._mirror.folder

@@ -14,6 +14,7 @@ from typing import Any, Final
 from alipes.errors import ModelLoadError, RepositoryError
 from alipes.repository.private_folder import private_folder
 from alipes.repository.storage.limits import SILENCE_S
+from alipes.repository.storage.patterns import EVERYTHING, Patterns
 from alipes.repository.storage.source import Cancelled
 
 __all__ = ["HubSource"]
@@ -29,11 +30,12 @@ _WAIT_S: Final = 0.2
 class HubSource:
     """One model of the Hub."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, patterns: Patterns = EVERYTHING) -> None:
         """Asks nothing yet.
 
         Args:
             address: `hf://OWNER/MODEL[:REVISION]`.
+            patterns: Which files are fetched. Others may be there, where another server has fetched them.
 
         Raises:
             RepositoryError: If it is none, or the client is missing.
@@ -42,7 +44,7 @@ class HubSource:
         if match is None or match["more"]:
             raise RepositoryError(f"{address}: expected hf://OWNER/MODEL, or hf://OWNER/MODEL:REVISION")
         self._address = address
-        self._name, self._revision = match["name"], match["revision"]
+        self._name, self._revision, self._patterns = match["name"], match["revision"], patterns
         self._path: Path | None = None
         try:
             self._hub: Any = import_module("huggingface_hub")
@@ -68,7 +70,12 @@ class HubSource:
             try:
                 folder = private_folder(_FOLDER)
                 path = self._hub.snapshot_download(
-                    self._name, revision=self._revision, cache_dir=str(folder), etag_timeout=SILENCE_S
+                    self._name,
+                    revision=self._revision,
+                    cache_dir=str(folder),
+                    etag_timeout=SILENCE_S,
+                    allow_patterns=[*self._patterns.allowed] or None,
+                    ignore_patterns=[*self._patterns.ignored] or None,
                 )
                 found.append(Path(path))
             except (Exception, ModelLoadError) as error:  # the client has errors of several libraries
