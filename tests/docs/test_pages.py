@@ -17,6 +17,7 @@ import typer
 from _pytest.mark import MarkDecorator, ParameterSet
 from alipes.cli.app import app
 from alipes.cli.mistakes import usage_mistake
+from alipes.cli.unknown import Command
 from alipes.compat.perf_analyzer.parser import parse as perf_analyzer
 from support.blocks import blocks, pages
 from support.reader import Reader
@@ -128,7 +129,7 @@ def _parse(words: list[str]) -> None:
         try:
             group.commands[words[0]].make_context(words[0], words[1:], parent=context)
         except Exception as error:
-            mistake = usage_mistake("alipes", error)
+            mistake = usage_mistake(Command("alipes", group, group), error)
             assert mistake is None, mistake
             raise
 

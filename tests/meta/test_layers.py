@@ -23,8 +23,9 @@ ALLOWED = {
     "disclosure": set(),
     "load": set(),
     "signature": set(),
+    "synonyms": set(),
     "row_proof": {"signature"},
-    "config": {"row_proof", "signature"},
+    "config": {"row_proof", "signature", "synonyms"},
     "fitting": set(),
     "progress": set(),
     # What exporters copy into a `model.py`, and the options of decorated functions.
@@ -32,7 +33,7 @@ ALLOWED = {
     "streaming": {"repository", "local_ports"},
     "apps": {"config", "repository", "server"},
     "backends": {"config", "disclosure", "load", "repository", "row_proof", "signature"},
-    "worker": {"fitting", "row_proof", "signature"},
+    "worker": {"fitting", "row_proof", "signature", "synonyms"},
     "server": {"config", "disclosure", "load", "repository", "backends"},
     "compat": {"attached", "client", "cloud", "config", "loadtest", "repository", "serve", "local_ports", "worker"},
     "quickstart": {"client", "loadtest"},
@@ -40,7 +41,7 @@ ALLOWED = {
     "handover": {"local_ports"},
     "client": {"config", "fitting", "local_ports", "progress"},
     # On use alone: the table of flags for keywords, and the client that a server's own verbs ask with.
-    "serve": {"apps", "local_ports", "progress", "config", "client"},
+    "serve": {"apps", "local_ports", "progress", "config", "client", "synonyms"},
     "attached": {"config", "repository", "worker", "serve", "client"},
     "monitor": {"local_ports", "client"},
     "tables": set(),

@@ -22,12 +22,13 @@ from alipes.cli.init import init
 from alipes.cli.link_names import link_names
 from alipes.cli.loadtest import HELP as LOADTEST_HELP
 from alipes.cli.loadtest import loadtest
-from alipes.cli.mistakes import USAGE_ERROR, show_mistake, unknown_command, usage_mistake
+from alipes.cli.mistakes import USAGE_ERROR, show_mistake, usage_mistake
 from alipes.cli.model_analyzer import analyzer_app
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
 from alipes.cli.tune import HELP as TUNE_HELP
 from alipes.cli.tune import tune
+from alipes.cli.unknown import Command, unknown_command
 from alipes.cli.verbs import add_verbs
 from alipes.cli.waiting import explain_model
 
@@ -68,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
         if word.startswith("-") or not hasattr(command, "commands"):
             break
         if word not in command.commands:
-            show_mistake(unknown_command(called, word, list(command.commands)))
+            show_mistake(unknown_command(Command(called, command, group), word))
             return USAGE_ERROR
         called, command = f"{called} {word}", command.commands[word]
     else:  # every word names a command: where the last one has commands of its own, they are shown
@@ -80,7 +81,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return 1
     except Exception as error:
-        mistake = usage_mistake(called, error)
+        mistake = usage_mistake(Command(called, command, group), error)
         if mistake is None:
             raise
         show_mistake(mistake)

@@ -12,6 +12,7 @@ from alipes.cli.failures import CommandFailed, UsageFailed
 from alipes.cli.values import Array, array_of, content_array, fitted, json_of, number, parsed, short
 from alipes.client.signature import Signature, TensorSpec
 from alipes.config.nearest import nearest, nearest_first
+from alipes.synonyms import synonym
 
 __all__ = ["Reader", "TypedRequest", "check_options", "described"]
 
@@ -213,8 +214,15 @@ def check_options(words: Iterable[str], options: Iterable[str]) -> None:
     for word in words:
         if word.startswith("-") and len(word) > 1 and number(word.partition(",")[0]) is None:
             name = word.partition("=")[0]
-            meant = nearest(name, options)
-            raise UsageFailed(f"did you mean {meant}?" if meant else "--help lists the options", f"no option is {name}")
+            raise UsageFailed(_meant(name, list(options)) or "--help lists the options", f"no option is {name}")
+
+
+def _meant(name: str, options: Sequence[str]) -> str:
+    row = synonym("clients", name.lstrip("-"))
+    if row is not None and (not row.meant or row.meant in options):
+        return row.hint
+    close = nearest(name, options)
+    return f"did you mean {close}?" if close else ""
 
 
 def _inputs(count: int) -> str:

@@ -13,7 +13,7 @@ from alipes.cli.connection import Header, TlsRoots, Url, addresses_of, read_head
 from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.loadtest_sent import Sender, Sent
 from alipes.cli.loadtest_view import View
-from alipes.cli.loadtest_words import check_of, paces_of
+from alipes.cli.loadtest_words import check_of, paces_of, windows_of
 from alipes.leaving import leaving_on_signals
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ In an open loop a latency counts from the moment a request was due, so that a se
 closed loop a stalled server is asked less, and what callers would have waited is missing.
 
 A line of the table is a level of load: the rate with the half width of its 95 % interval, and percentiles of the
-latency. A level takes at most --windows times --window seconds, and ends as soon as three windows in a row agree.
+latency. A level takes at most --windows times --window seconds, and ends as soon as three windows in a row agree;
+--duration sets its length instead.
 """
 
 
@@ -72,6 +73,7 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
     content_type: options.ContentType = "application/json",
     window: options.WindowLength = 1.0,
     windows: options.Windows = 10,
+    duration: options.Duration = None,
     warm_up: options.WarmUp = 0.5,
     within: options.Within = 10.0,
     percentile: options.Percentile = None,
@@ -85,6 +87,7 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
     """Measures how fast a server answers; `HELP` says how."""
 
     def action() -> int:
+        nonlocal window, windows
         from alipes.client import Tls
         from alipes.loadtest import Closed, Measuring
         from alipes.loadtest.save import check_path
@@ -108,8 +111,22 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
             replay or (),
         )
         checked = check_of(check) if check is not None else None
+        if duration is not None and (compare is not None or count is not None):
+            raise UsageFailed("give --duration without --count and --compare: they say themselves how long it takes")
+        if duration is not None:
+            window, windows = windows_of(duration, window)
         measuring = Measuring(
-            window, windows, within / 100, percentile, warm_up, count, threads, error_budget / 100, checked, silence
+            window,
+            windows,
+            within / 100,
+            percentile,
+            warm_up,
+            count,
+            threads,
+            error_budget / 100,
+            checked,
+            silence,
+            ends_early=duration is None,
         )
         tls = Tls(roots=tls_roots) if tls_roots else None
         headers = read_headers(header)

@@ -17,6 +17,7 @@ __all__ = [
     "ContentType",
     "Count",
     "DataFiles",
+    "Duration",
     "ErrorBudget",
     "Even",
     "InFlight",
@@ -49,9 +50,9 @@ _SAVE: Final = ("--save", "--csv", "--parquet", "--html", "--png", "--svg")
 
 
 def _option(group: str, name: str, text: str, metavar: str | None = None, **more: Any) -> Any:
-    """An option under a heading; without `shown` its default is not told."""
+    """An option under a heading, by one name or several, with spaces; without `shown` its default is not told."""
     shown = more.pop("shown", metavar is None)
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=group, show_default=shown, **more)
+    return typer.Option(*name.split(), metavar=metavar, help=text, rich_help_panel=group, show_default=shown, **more)
 
 
 _LOAD: Final = "Load, in a closed loop by default"
@@ -65,7 +66,12 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", show_default=False, help=
 
 Callers = Annotated[
     str | None,
-    _option(_LOAD, "--callers", "Closed loop: requests in flight, such as 1,8,64 or 4:16:4; 1 by default.", "NUMBERS"),
+    _option(
+        _LOAD,
+        "--callers -c --concurrency",
+        "Closed loop: requests in flight, such as 1,8,64 or 4:16:4; 1 by default.",
+        "NUMBERS",
+    ),
 ]
 Rate = Annotated[
     str | None,
@@ -177,7 +183,19 @@ Percentile = Annotated[
         max=100,
     ),
 ]
-Count = Annotated[int | None, _option(_MEASURED, "--count", "Send so many requests, in one window.", "NUMBER", min=1)]
+Duration = Annotated[
+    float | None,
+    _option(
+        _MEASURED,
+        "--duration",
+        "Measure each level for so long, whether or not windows agree sooner.",
+        "SECONDS",
+        min=0.01,
+    ),
+]
+Count = Annotated[
+    int | None, _option(_MEASURED, "--count -n", "Send so many requests, in one window.", "NUMBER", min=1)
+]
 Silence = Annotated[
     float,
     _option(

@@ -56,7 +56,8 @@ class View:
     def _progress(self, windows: Sequence[Window]) -> str:
         """How far a level is."""
         if self._measuring.count is None:
-            return f"window {len(windows)} of up to {self._measuring.windows}"
+            most = "up to " if self._measuring.ends_early else ""
+            return f"window {len(windows)} of {most}{self._measuring.windows}"
         done = sum(one.answers + one.failed for one in windows)
         return f"{done:,} of {self._measuring.count:,} requests"
 

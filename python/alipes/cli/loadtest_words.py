@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from alipes.loadtest import Check
     from alipes.loadtest.pace import Pace
 
-__all__ = ["arrays", "check_of", "paces_of"]
+__all__ = ["arrays", "check_of", "paces_of", "windows_of"]
 
 _NEEDED: Final = "give {} a file that np.savez wrote, with an array for each name"
 
@@ -53,6 +53,12 @@ def _numbers(option: str, text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except (TypeError, ValueError) as error:
         raise UsageFailed(f"write {option} as numbers with commas between, or START:END:STEP, not {text!r}") from error
+
+
+def windows_of(duration_s: float, window_s: float) -> tuple[float, int]:
+    """The length and the number of windows that fill a time: as near to the wanted length as equal ones come."""
+    windows = max(round(duration_s / window_s), 1)
+    return duration_s / windows, windows
 
 
 def check_of(text: str) -> Check:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from alipes.config.nearest import nearest
+from alipes.cli.unknown import Command, unknown_option
 
 USAGE_ERROR: Final = 2
 """Exit code for a command line that cannot be read."""
@@ -53,34 +52,22 @@ def _wrapped(line: str) -> list[str]:
     return textwrap.wrap(line, _WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
 
 
-def unknown_command(called: str, word: str, known: Sequence[str]) -> str:
-    """What to say about a word that is no command.
-
-    Args:
-        called: The command that it should be one of, such as `alipes repo`.
-        word: The word.
-        known: The commands that there are.
-    """
-    close = nearest(word, known)
-    if called == "alipes" and Path(word).is_dir() and (close is None or "/" in word):
-        return f"to serve a folder, type\nalipes serve {word}"
-    first = f"did you mean {called} {close}?\n" if close else ""
-    return f"{first}there is no command {word!r}; {called} --help lists them"
-
-
-def usage_mistake(called: str, error: Exception) -> str | None:
+def usage_mistake(at: Command, error: Exception) -> str | None:
     """What to say about a command line that the command line library refused; None for any other error.
 
     The error is known by its attributes: typer may bring classes of its own, whose names are not public.
+
+    Args:
+        at: The command that refused it.
+        error: What it raised.
     """
+    called = at.called
     if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
         return None
     option = getattr(error, "option_name", None)
     possible: Iterable[str] | None = getattr(error, "possibilities", None)
     if option is not None and (possible is not None or _is_unknown(error)):
-        close = nearest(option, possible or ())
-        first = f"did you mean {close}?\n" if close else ""
-        return f"{first}there is no option {option}; {called} --help lists them"
+        return unknown_option(at, option)
     parameter: Any = getattr(error, "param", None)
     missing = parameter is not None and not str(getattr(error, "message", ""))
     if missing and parameter.param_type_name == "argument":

@@ -15,7 +15,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from alipes.config.flags import SERVE_FLAGS, Flag, find_for_serve
-from alipes.config.guesses import guess
 from alipes.config.values import BOOLS
 from alipes.errors import ConfigError
 
@@ -184,6 +183,8 @@ def _unknown(option: str, argv: Sequence[str]) -> ConfigError:
     typed = next((name for name in names if name.replace("_", "-") == option), None)
     if typed is None:  # one letter of a word with a single dash
         typed = next((name for name in names if not name.startswith("--") and option[1:] in name[1:]), option)
+    from alipes.config.guesses import guess  # a right command line needs no guesses
+
     mend = guess(typed.lstrip("-"))
     problem = f"there is no flag {typed}; alipes serve --help-all lists them"
     return ConfigError(f"{mend}\n{problem}" if mend else problem, key=typed)

@@ -42,15 +42,23 @@ def unused_variables(environ: Mapping[str, str]) -> list[str]:
     for name in sorted(environ):
         known = name in _KNOWN or name in _OTHERS or _of_links(name, environ)
         if name.startswith(_PREFIX) and not known:
-            close = nearest(name, _KNOWN)
-            notices.append(
-                f"environment variable {name} stands for no flag" + (f"; did you mean {close}?" if close else "")
-            )
+            hint = _guess(name)
+            notices.append(f"environment variable {name} stands for no flag" + (f"; {hint}" if hint else ""))
     links = sorted(name for name in _KNOWN if name in environ and _is_link(name, environ[name]))
     return notices + [
         f"environment variable {name} is ignored: '{environ[name]}' is how Kubernetes tells of a service of that name"
         for name in links
     ]
+
+
+def _guess(name: str) -> str:
+    """What is meant by a variable that there is not."""
+    from alipes.synonyms import synonym  # right variables need no guesses
+
+    if row := synonym("alipes serve", name.removeprefix(_PREFIX)):
+        return row.hint
+    close = nearest(name, _KNOWN)
+    return f"did you mean {close}?" if close else ""
 
 
 def _is_link(name: str, text: str) -> bool:

@@ -83,11 +83,8 @@ class _Reader:
                 line=line,
                 key=name,
             )
-        names = [row.name for row in SERVE_FLAGS if row.name != _WITHOUT]
-        close = nearest(name, [*names, _REPOSITORY])
-        guess = f"did you mean {close}? There is" if close else "there is"
         raise ConfigError(
-            f"{_place(self.path, line)}: {guess} no key '{name}'; alipes serve --help-all lists them",
+            f"{_place(self.path, line)}: {_guess(name)} no key '{name}'; alipes serve --help-all lists them",
             path=self.path,
             line=line,
             key=name,
@@ -123,6 +120,18 @@ class _Reader:
             elif inside == table and begins.match(line):
                 return number
         return None
+
+
+def _guess(name: str) -> str:
+    """What is meant by a key that there is not, and the beginning of the sentence that says so."""
+    from alipes.synonyms import synonym  # a right file needs no guesses
+
+    if row := synonym("alipes serve", name):
+        hint = row.hint.replace("--", "")  # in a file a flag has no dashes
+    else:
+        close = nearest(name, [*(row.name for row in SERVE_FLAGS if row.name != _WITHOUT), _REPOSITORY])
+        hint = f"did you mean {close}?" if close else ""
+    return f"{hint} There is" if hint.endswith("?") else f"{hint}; there is" if hint else "there is"
 
 
 def _is_table(name: str) -> bool:

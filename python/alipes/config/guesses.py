@@ -1,4 +1,4 @@
-"""Flags that people type because other servers have them, and what stands for them here."""
+"""What is meant by a flag that there is not: a word of other servers, or a name that is spelled wrong."""
 
 from __future__ import annotations
 
@@ -7,53 +7,15 @@ from difflib import get_close_matches
 from typing import Final
 
 from alipes.config.flags import SERVE_FLAGS, find_for_serve
+from alipes.synonyms import synonym, words_at
 
 __all__ = ["guess"]
 
-_REPOSITORY: Final = "name the folder of models by itself: alipes serve FOLDER"
-_INSTANCES: Final = "a model's config.pbtxt says how many instances of it run: instance_group { count: 2 }"
-_LEVEL: Final = "-v says more, -vv still more, -q less"
-
-_ELSEWHERE: Final = {
-    "bind": "--host",
-    "ip": "--host",
-    "listen": "--host / --port",
-    "p": "--port",
-    "c": "--config",
-    "f": "--config",
-    "name": "--id",
-    "grpc": "--allow-grpc / --grpc-port",
-    "http": "--allow-http / --http-port",
-    "metrics": "--allow-metrics / --metrics-port",
-    "json": "--log-format=JSON",
-    "log-json": "--log-format=JSON",
-    "timeout": "--exit-timeout-secs / --idle-timeout-secs",
-    "watch": "--model-control-mode=poll",
-    "reload": "--model-control-mode=poll",
-    "cache": "--cache-config=local,size=BYTES",
-    "max-body-size": "--http-max-input-size",
-    "shm": "--allow-client-shm",
-    "tls": "--http-use-ssl",
-    "ssl": "--http-use-ssl",
-    "ssl-certfile": "--http-server-cert",
-    "cert": "--http-server-cert",
-    "ssl-keyfile": "--http-server-key",
-    "key": "--http-server-key",
-}
-"""Name -> the flag that was probably meant."""
-
-_SENTENCES: Final = {
-    **dict.fromkeys(
-        ("model", "models", "m", "repo", "repository", "path", "folder", "model-path", "models-dir"),
-        _REPOSITORY,
-    ),
-    **dict.fromkeys(("workers", "replicas", "instances", "num-workers"), _INSTANCES),
-    **dict.fromkeys(("device", "devices", "gpu", "gpus"), _INSTANCES.replace("how many", "where, and how many")),
-    **dict.fromkeys(("debug", "log-level", "loglevel", "d"), _LEVEL),
-}
-"""Name -> what to do, where that is no flag."""
-
+_PLACE: Final = "alipes serve"
 _SHOWN: Final = 3
+_SHORTEST: Final = 5
+"""Letters of a synonym that spellings are compared with: shorter ones look like too much."""
+_LONG_SYNONYMS: Final = [word for word in words_at(_PLACE) if len(word) >= _SHORTEST]
 
 
 def guess(name: str) -> str:
@@ -66,16 +28,23 @@ def guess(name: str) -> str:
     switch = find_for_serve(plain.removeprefix("no-"))
     if plain.startswith("no-") and switch is not None and switch.kind == "bool":
         return f"say --{switch.name}=false"
-    if plain in _SENTENCES:
-        return _SENTENCES[plain]
-    close = _ELSEWHERE.get(plain) or " / ".join(dict.fromkeys(f"--{one}" for one in _near(plain)))
+    if meant := synonym(_PLACE, plain):
+        return meant.hint
+    near = list(_near(plain))
+    if near and (meant := synonym(_PLACE, near[0])):
+        return meant.hint
+    close = " / ".join(dict.fromkeys(f"--{one}" for one in near))
     return f"did you mean {close}?" if close else ""
 
 
 def _near(name: str) -> Iterator[str]:
     """Names that look like this one, the nearest first; behind a short form the flag that it stands for."""
     names = [flag.name for flag in SERVE_FLAGS]
-    found = [name] if name in names else get_close_matches(name, names, n=_SHOWN)
+    found = [name] if name in names else get_close_matches(name, [*names, *_LONG_SYNONYMS], n=_SHOWN)
+    if found and found[0] not in names:
+        yield found[0]
+        return
+    found = [one for one in found if one in names]
     for close in found[:1] if len(name) > len("port") else found:
         yield close
         yield from {"port": ("http-port",), "host": ("http-address",)}.get(close, ())

@@ -62,6 +62,8 @@ class Measuring:
         silence_s: With a count: the longest time without an answer, after which the level ends.
         timeout_s: Longest wait for an answer, after which the request has failed; `None` waits as long as it takes.
         log: Requests whose moments the engine keeps between two cuts, for `RequestLog`.
+        ends_early: Whether a level ends when three windows in a row agree; otherwise it has all windows, from
+            which its figures come.
     """
 
     window_s: float = 1.0
@@ -76,6 +78,7 @@ class Measuring:
     silence_s: float = 30.0
     timeout_s: float | None = 60.0
     log: int = 0
+    ends_early: bool = True
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
@@ -209,7 +212,8 @@ class _Way:
                     self._read(windows, engine, begun)
                 raise
             self.each_window(pace, windows)
-            if _agree(pace, windows, self.measuring) or _is_spent(windows[-1], self.measuring) or engine.is_done():
+            agrees = self.measuring.ends_early and _agree(pace, windows[-_AGREEING:], self.measuring)
+            if agrees or _is_spent(windows[-1], self.measuring) or engine.is_done():
                 return
 
     def _read(self, windows: list[Window], engine: LoadTestEngine, begun: float) -> float:
@@ -249,8 +253,9 @@ def read_window(engine: LoadTestEngine, begun: float, checkers: Checkers | None 
 
 
 def _judged(pace: Pace, windows: Sequence[Window], measuring: Measuring) -> Level:
-    settled = _agree(pace, windows, measuring)
-    used = _AGREEING if settled else len(windows)
+    counted = _AGREEING if measuring.ends_early else len(windows)
+    settled = _agree(pace, windows[-counted:], measuring)
+    used = counted if settled else len(windows)
     return Level(pace, windows, used, settled, measuring.threads, measuring.percentile)
 
 
@@ -276,12 +281,12 @@ def running(
 
 
 def _agree(pace: Pace, windows: Sequence[Window], measuring: Measuring) -> bool:
-    last = windows[-_AGREEING:]
-    if len(last) < _AGREEING:
+    """Whether windows agree, of which there must be enough."""
+    if len(windows) < _AGREEING:
         return False
-    latencies = [latency_ms(window, measuring.percentile) for window in last]
+    latencies = [latency_ms(window, measuring.percentile) for window in windows]
     # The rate of an open loop is that of its schedule; where the server falls behind, the latencies show it.
-    rates = [window.rate for window in last] if isinstance(pace, Closed) else [1.0]
+    rates = [window.rate for window in windows] if isinstance(pace, Closed) else [1.0]
     return is_settled(rates, measuring.within) and is_settled(latencies, measuring.within)
 
 

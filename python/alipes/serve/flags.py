@@ -79,9 +79,12 @@ def _words(name: str, value: object) -> list[str]:
 def _unknown(name: str) -> str:
     from alipes.config.flags import FLAGS
     from alipes.config.nearest import nearest
+    from alipes.synonyms import synonym
 
     if name in _ELSEWHERE:
         return f"{name}= is no argument of this call: {_ELSEWHERE[name]}"
+    if row := synonym("alipes.serve", name):
+        return f"{name}= is no flag of the server: {row.hint}"
     close = nearest(name.lower(), [*(flag.name.replace("-", "_") for flag in FLAGS), *_OTHERS])
     mend = f"did you mean {close}=?" if close else "`alipes serve --help-all` lists the flags, here with _ for -"
     return f"{name}= is no flag of the server: {mend}"

@@ -66,6 +66,22 @@ def test_as_many_are_answered_as_the_server_executed(server: ServerProcess, wire
     assert 0 < level.result.latencies.percentile_ms(50) <= level.result.latencies.max_ms
 
 
+def test_a_duration_is_measured_to_its_end(server: ServerProcess) -> None:
+    command = ["loadtest", "double", "--shape=X:3", f"--url=http://{server.http}", "--duration=0.8", "--window=0.1"]
+    # All windows agree: without the duration the level would end with the third.
+    done = alipes(*command, "--within=100000", "--warm-up=0", "--json", "-c", "2")
+    assert done.code == 0, done.err
+    [level] = json.loads(done.out)["levels"]
+    assert (level["load"], level["windows"]) == (2, 8)
+
+
+def test_a_load_test_takes_the_short_options_of_others(server: ServerProcess) -> None:
+    done = alipes("loadtest", "twice", f"--url=http://{server.http}", "-c", "2", "-n", "20", "--json")
+    assert done.code == 0, done.err
+    [level] = json.loads(done.out)["levels"]
+    assert level["answers"] == 20
+
+
 @pytest.mark.parametrize("wire", ["http", "grpc"])
 def test_levels_are_measured_in_windows(server: ServerProcess, wire: str) -> None:
     seen: list[tuple[float, int]] = []

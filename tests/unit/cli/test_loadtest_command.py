@@ -8,6 +8,7 @@ import pytest
 from alipes.cli.app import run
 from alipes.cli.loadtest_mix import Entry, data_of, read_entry
 from alipes.cli.loadtest_view import sparkline
+from alipes.cli.loadtest_words import windows_of
 
 
 def test_a_sparkline_has_a_bar_for_each_of_the_last_values() -> None:
@@ -24,6 +25,8 @@ def test_a_sparkline_has_a_bar_for_each_of_the_last_values() -> None:
         ([], "name a model"),
         (["m", "--callers=1", "--rate=1"], "one of --callers, --rate and --intervals"),
         (["m", "--callers=two"], "write --callers as numbers"),
+        (["m", "--concurrency=two"], "write --callers as numbers"),
+        (["m", "--duration=1", "--count=2"], "give --duration without --count and --compare"),
         (["m", "--rate=1:2:3:4"], "write --rate as numbers"),
         (["m", "--shape=x"], "write --shape INPUT:D,D"),
         (["m", "--shape=x:a"], "write --shape INPUT:D,D"),
@@ -63,6 +66,16 @@ def test_a_sparkline_has_a_bar_for_each_of_the_last_values() -> None:
 def test_a_wrong_option_says_what_to_write(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["loadtest", "--url=http://127.0.0.1:1", *words]) == 2
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "window_s", "windows"),
+    [(10.0, 1.0, (1.0, 10)), (0.5, 1.0, (0.5, 1)), (2.5, 1.0, (1.25, 2)), (0.8, 0.1, (0.1, 8))],
+)
+def test_a_duration_is_divided_into_equal_windows(
+    duration_s: float, window_s: float, windows: tuple[float, int]
+) -> None:
+    assert windows_of(duration_s, window_s) == windows
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ MISTAKES = {
     "models --model-control-mode=pol": "--model-control-mode takes one of none, poll, explicit, not 'pol'; did you",
     "models --log-level debug": "-v says more, -vv still more, -q less",
     "models --model-path models": "name the folder of models by itself: alipes serve FOLDER",
-    "models --workers 4": "a model's config.pbtxt says how many instances of it run",
+    "models --workers 4": "a function says @alipes.model(instances=4), and a folder's config.pbtxt",
     "models --no-allow-metrics": "say --allow-metrics=false",
     "models --load-model digits": "add --model-control-mode=explicit",
     "models --grpc-port 8000": "give one of them another port",

@@ -70,7 +70,14 @@ def test_a_dash_alone_is_positional() -> None:
         ("--no-allow-grpc", "say --allow-grpc=false"),
         ("--model-path", "name the folder of models by itself: alipes serve FOLDER"),
         ("--log-level=debug", "-v says more, -vv still more, -q less"),
-        ("--workers", "a model's config.pbtxt says how many instances of it run: instance_group { count: 2 }"),
+        (
+            "--workers",
+            "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }",
+        ),
+        (
+            "--workrs",
+            "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }",
+        ),
     ],
 )
 def test_an_unknown_flag_is_answered_with_what_to_type_instead(word: str, mend: str) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 from alipes.errors import ConfigError
 from alipes.worker.apps.options import DEFAULT_BATCH, MARK, Options, checked
 from alipes.worker.apps.peers import KNOWN
 
-__all__ = ["model"]
+__all__ = ["OPTIONS", "model"]
+
+OPTIONS: Final = (
+    *("name", "max_batch_size", "batch", "instances", "max_delay", "concurrency", "device", "before", "after"),
+    *("before_instances", "after_instances", "start", "stop", "timeout", "example"),
+)
+"""Every option, for hints."""
 
 Served = TypeVar("Served", bound=Callable[..., Any])
 
@@ -86,8 +92,8 @@ def model(
     def mark(thing: Any) -> Any:
         if not callable(thing):
             raise ConfigError(f"@alipes.model stands above a function or a class, not above a {type(thing).__name__}")
-        if unknown := sorted(others.keys() - Options.__dataclass_fields__.keys()):
-            raise ConfigError(f"@alipes.model has no option {unknown[0]}=; help(alipes.model) lists them")
+        if unknown := sorted(others.keys() - set(OPTIONS)):
+            raise ConfigError(_unknown(unknown[0]))
         called = name if name is not None else _own_name(thing)
         rows = max_batch_size or (DEFAULT_BATCH if batch else 0)
         options = checked(Options(name=called, max_batch_size=rows, max_delay_s=max_delay, timeout_s=timeout, **others))
@@ -96,6 +102,18 @@ def model(
         return thing
 
     return mark(served) if served is not None else mark
+
+
+def _unknown(option: str) -> str:
+    """What to say about an option that there is not."""
+    from difflib import get_close_matches  # on use: a right decorator needs neither
+
+    from alipes.synonyms import synonym
+
+    close = get_close_matches(option, OPTIONS, n=1)
+    row = synonym("@alipes.model", option)
+    hint = row.hint if row else f"did you mean {close[0]}=?" if close else "help(alipes.model) lists them"
+    return f"@alipes.model has no option {option}=: {hint}"
 
 
 def _own_name(thing: Any) -> str:

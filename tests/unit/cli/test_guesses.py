@@ -1,0 +1,120 @@
+"""What newcomers type by analogy with other programs leads them to what there is: by meaning, then by spelling."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import alipes
+import pytest
+import typer
+from alipes.cli.app import app
+from alipes.cli.unknown import Command
+from alipes.config.environment import unused_variables
+from alipes.config.flags import find_for_serve
+from alipes.errors import ConfigError, ServeError
+from alipes.serve.flags import keyword_words
+from alipes.synonyms import SYNONYMS
+from alipes.worker.apps.decorator import OPTIONS
+from support.command import alipes as typed
+from support.command import check_readable
+
+CASES: Final = tomllib.loads(Path(__file__).with_name("guesses.toml").read_text(encoding="utf-8"))
+COMMAND_LINES: Final = CASES["commands"] | CASES["flags-of-serve"] | CASES["options-of-clients"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "app.py").touch()
+    (tmp_path / "iris.joblib").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", COMMAND_LINES)
+def test_a_guess_on_the_command_line_is_answered_with_what_is_meant(words: str, folder: Path) -> None:
+    done = typed(*words.split(), folder=folder)
+    assert done.code == 2
+    assert done.message.startswith(f"error: {COMMAND_LINES[words]}")
+    check_readable(done)
+
+
+@pytest.mark.parametrize("text", CASES["keys"])
+def test_a_guessed_key_of_a_file_is_answered_with_what_is_meant(text: str, folder: Path) -> None:
+    (folder / "alipes.toml").write_text(text, encoding="utf-8")
+    done = typed("serve", "models", folder=folder)
+    assert done.message.startswith(f"error: {CASES['keys'][text]}")
+    check_readable(done)
+
+
+@pytest.mark.parametrize("name", CASES["variables"])
+def test_a_guessed_variable_is_answered_with_what_is_meant(name: str) -> None:
+    [notice] = unused_variables({name: "4"})
+    assert notice.startswith(CASES["variables"][name])
+
+
+@pytest.mark.parametrize("name", CASES["keywords-of-serve"])
+def test_a_guessed_keyword_of_serve_is_answered_with_what_is_meant(name: str) -> None:
+    with pytest.raises(ServeError) as error:
+        keyword_words({name: 4})
+    assert str(error.value).startswith(CASES["keywords-of-serve"][name])
+
+
+@pytest.mark.parametrize("name", CASES["keywords-of-model"])
+def test_a_guessed_option_of_a_function_is_answered_with_what_is_meant(name: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        alipes.model(**{name: 4})(lambda: None)  # type: ignore[call-overload]
+    assert str(error.value) == CASES["keywords-of-model"][name]
+
+
+@pytest.mark.parametrize("place", SYNONYMS)
+def test_the_table_has_no_word_twice_and_none_that_there_is(place: str) -> None:
+    words = [word.replace("_", "-") for row in SYNONYMS[place] for word in row.words.split()]  # type: ignore[index]
+    assert len(words) == len(set(words)), sorted(word for word in words if words.count(word) > 1)
+    assert not [word for word in words if _is_there(place, word)]
+
+
+def test_every_command_and_option_that_the_table_means_is_there() -> None:
+    for place, rows in SYNONYMS.items():
+        for meant in (part for row in rows if row.meant for part in row.meant.split(" / ")):
+            assert _means_something(place, meant), f"{place}: {meant}"
+
+
+def _is_there(place: str, word: str) -> bool:
+    if place == "alipes serve":
+        return find_for_serve(word) is not None
+    if place == "@alipes.model":
+        return word.replace("-", "_") in OPTIONS
+    if place == "alipes.serve":
+        return word == "host"
+    if place == "clients":
+        return False
+    command = _command(place)
+    return word in command.names or f"--{word}" in command.options or f"-{word}" in command.options
+
+
+def _means_something(place: str, meant: str) -> bool:
+    if meant.startswith("alipes "):
+        return _exists(meant)
+    if meant.startswith("--") and place == "alipes serve":
+        return find_for_serve(meant.partition("=")[0][2:]) is not None
+    if meant.startswith("--"):
+        return meant in _command("alipes loadtest" if place == "clients" else place).options
+    return True  # a keyword, which the cases above try
+
+
+def _exists(text: str) -> bool:
+    """Whether a command line names commands that there are, and an option at most."""
+    words = text.split()
+    commands = [word for word in words if not word.startswith("--")]
+    options = [word for word in words if word.startswith("--")]
+    found = _command(" ".join(commands))
+    return all(option in found.options for option in options)
+
+
+def _command(called: str) -> Command:
+    root = command = typer.main.get_command(app)
+    for word in called.split()[1:]:
+        command = command.commands[word]  # type: ignore[attr-defined]
+    return Command(called, command, root)
