@@ -82,6 +82,8 @@ PROGRAMS = {
     "kserve-render": Program(_KSERVE, "./kserve-render", versions=_with_source(f"kserve-{KSERVE}", "kserve-render")),
     # KServe's controllers.
     "kserve-manager": Program(_KSERVE, "github.com/kserve/kserve/cmd/manager", versions=f"kserve-{KSERVE}"),
+    # What runs beside each server that has many models, a batcher or a logger.
+    "kserve-agent": Program(_KSERVE, "github.com/kserve/kserve/cmd/agent", versions=f"kserve-{KSERVE}"),
 }
 
 STAGES = ("node/fast", "node/heartbeat", "pod/fast")

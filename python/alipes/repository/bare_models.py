@@ -28,7 +28,17 @@ from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.layout import MAX_VERSION_DIGITS
 
-__all__ = ["ACCEPTED", "CONFIG", "StoredModel", "is_stray", "model_at", "models_below", "visible", "what_is_in"]
+__all__ = [
+    "ACCEPTED",
+    "CONFIG",
+    "StoredModel",
+    "is_marked",
+    "is_stray",
+    "model_at",
+    "models_below",
+    "visible",
+    "what_is_in",
+]
 
 CONFIG: Final = "config.pbtxt"
 
@@ -43,6 +53,9 @@ _STRAY: Final = re.compile(
     re.IGNORECASE,
 )
 """What lies beside models without being one: markers of KServe's agent, links of config maps, what people add."""
+
+_MARKER: Final = re.compile(r"SUCCESS\.[0-9a-f]{64}")
+"""What KServe's agent writes behind the last file of a model. Source: `Downloader` of KServe."""
 
 _MOST_NAMES: Final = 10_000
 """Entries of a folder that are looked at: a model has few, and a data set that was given by mistake has millions."""
@@ -80,6 +93,15 @@ class StoredModel:
 def is_stray(name: str) -> bool:
     """Whether a file or folder of this name is none of a model."""
     return _STRAY.fullmatch(name) is not None
+
+
+def is_marked(folder: Path) -> bool:
+    """Whether KServe's agent has put a whole model into a folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(_MARKER.fullmatch(entry.name) for entry in islice(entries, _MOST_NAMES))
+    except OSError:
+        return False
 
 
 def visible(folder: Path) -> list[str]:

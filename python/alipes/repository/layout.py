@@ -46,11 +46,13 @@ class ModelFolder:
         name: The model.
         path: Where it is.
         namespace: The repository, where several may have a model of this name; else empty.
+        is_whole: Whether it came with all that it holds, so that nobody has to wait for the rest.
     """
 
     name: str
     path: Path
     namespace: str = ""
+    is_whole: bool = False
 
     @property
     def key(self) -> ModelKey:
@@ -118,6 +120,14 @@ def check_model_name(name: str) -> None:
         raise RepositoryError(
             f"invalid model name '{name[:40]}...': expected at most {MAX_MODEL_NAME_BYTES} bytes, as for a folder"
         )
+
+
+def folder_time(path: Path) -> int:
+    """Changes when something is added to a folder or taken away; 0 where it cannot be read."""
+    try:
+        return path.stat().st_mtime_ns if os.access(path, os.R_OK | os.X_OK) else 0
+    except OSError:
+        return 0
 
 
 def subdirectories(path: Path) -> list[str]:

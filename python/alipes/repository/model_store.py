@@ -12,19 +12,20 @@ from typing import Final
 
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
-from alipes.process_folder import ProcessFolder
 from alipes.repository.arrange import arrange, configured_name
 from alipes.repository.bare_models import (
     ACCEPTED,
     CONFIG,
     StoredModel,
+    is_marked,
     is_stray,
     model_at,
     models_below,
     visible,
     what_is_in,
 )
-from alipes.repository.layout import check_model_name
+from alipes.repository.layout import check_model_name, folder_time, subdirectories
+from alipes.repository.shared_folder import SharedFolder
 from alipes.repository.storage.limits import RETRY_S
 from alipes.repository.storage.patterns import EVERYTHING, Patterns
 from alipes.repository.storage.selection import Selection
@@ -41,7 +42,12 @@ class ModelStore:
 
     A model is a link to what was arranged last, which is replaced at once where the files have become another model;
     where their contents alone change, the links lead to them. Looks may come from several threads.
+
+    Attributes:
+        is_whole: Its models may still be copied when they are first seen.
     """
+
+    is_whole: Final = False
 
     def __init__(
         self,
@@ -50,6 +56,7 @@ class ModelStore:
         called: str = "",
         source: Source | None = None,
         patterns: Patterns = EVERYTHING,
+        folder: SharedFolder | None = None,
     ) -> None:
         """Looks at nothing yet.
 
@@ -59,6 +66,7 @@ class ModelStore:
             called: What the store was named when it was given; its path where left out.
             source: Where it lies, if that is elsewhere.
             patterns: Which of its files are wanted.
+            folder: Where models are arranged; a folder of its own where left out.
 
         Raises:
             RepositoryError: If no model can have that name.
@@ -80,7 +88,9 @@ class ModelStore:
         self._name = name
         self._lock = threading.Lock()
         self._bringing = threading.Lock()
-        self._holder: ProcessFolder | None = None
+        self._folder = folder or SharedFolder()
+        self._owns_folder = folder is None
+        self._arranged: Path | None = None
         # By name: what was found, what it looked like, and where it lies as Triton has it.
         self._models: dict[str, tuple[StoredModel, tuple[object, ...], Path]] = {}
         self._others: dict[str, str] = {}
@@ -93,7 +103,7 @@ class ModelStore:
         """
         if self._source is None:
             self._bring()
-            self._check()
+            self._checked()
 
     def fetch(self) -> None:
         """Brings a store that lies elsewhere here, and refuses it where it holds nothing that is served.
@@ -106,7 +116,17 @@ class ModelStore:
         self._is_begun = True
         if self._source is not None:
             self._bring()
-            self._check()
+            self._checked()
+
+    def bring(self) -> None:
+        """Brings the store here and takes over what it holds, in one look.
+
+        Raises:
+            RepositoryError: If it cannot be had, or holds nothing that is served.
+        """
+        self._is_begun = True
+        self._bring()
+        self._take(self._checked())
 
     def cancel(self) -> None:
         """Nobody needs the store any more: what is being fetched is given up."""
@@ -127,11 +147,13 @@ class ModelStore:
                 self._failure, self._again_at = error, time.monotonic() + RETRY_S
                 raise
 
-    def _check(self) -> None:
+    def _checked(self) -> Mapping[str, StoredModel]:
         if kind_of(self.path) == "nothing":
             raise RepositoryError(f"failed to stat file {self.path}")
-        if not self._look():
+        found = self._look()
+        if not found:
             raise RepositoryError(self._nothing())
+        return found
 
     def refresh(self, model: str = "") -> None:
         """Looks at the files again.
@@ -164,6 +186,21 @@ class ModelStore:
             found = self._models.get(name)
         return found[2] if found is not None else None
 
+    def stamp(self) -> int:
+        """Changes when a folder is added to the store or taken away."""
+        return folder_time(self._place_of_files)
+
+    def marked(self) -> list[str]:
+        """The folders of the store that KServe's agent has filled, by name.
+
+        It asks for each once: a request that comes before the server, or before its restart, is never repeated.
+        """
+        try:
+            place = self._place_of_files
+            return [name for name in subdirectories(place) if is_marked(place / name)]
+        except RepositoryError:
+            return []
+
     def failures(self) -> Mapping[str, str]:
         """Nothing: what is no model here has no name."""
         return {}
@@ -179,8 +216,10 @@ class ModelStore:
         if self._source is not None:
             self._source.close()
         self._selection.close()
-        if self._holder is not None:
-            self._holder.close()
+        if self._owns_folder:
+            self._folder.close()
+        elif self._arranged is not None:
+            shutil.rmtree(self._arranged, ignore_errors=True)
 
     def _is_parent(self) -> bool:
         """Whether models lie in the folders of the store: one is looked at without the others then.
@@ -227,14 +266,15 @@ class ModelStore:
         if model.is_arranged and model.path.name == name and configured_name(model) in ("", name):
             return model.path
         try:
-            if self._holder is None:
-                self._holder = ProcessFolder("repository")
+            if self._arranged is None:
+                arranged = self._folder.part()
                 for part in ("models", "arranged"):
-                    (self._holder.path / part).mkdir()
-            made = self._holder.path / "arranged" / secrets.token_hex(8)
+                    (arranged / part).mkdir()
+                self._arranged = arranged
+            made = self._arranged / "arranged" / secrets.token_hex(8)
             made.mkdir()
             arrange(model, name, made)
-            link = self._holder.path / "models" / name
+            link = self._arranged / "models" / name
             draft = made.with_suffix(".link")
             before = link.readlink() if link.is_symlink() else None
             draft.symlink_to(made, target_is_directory=True)
@@ -247,7 +287,7 @@ class ModelStore:
 
     def _forget(self, name: str) -> None:
         *_, place = self._models.pop(name)
-        if self._holder is not None and place.is_relative_to(self._holder.path):
+        if self._arranged is not None and place.is_relative_to(self._arranged):
             made = place.readlink()
             place.unlink()
             shutil.rmtree(made, ignore_errors=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
-from alipes.repository.layout import ModelFolder, check_model_name, holds_model, subdirectories
+from alipes.repository.layout import ModelFolder, check_model_name, folder_time, holds_model, subdirectories
 from alipes.repository.path_advice import beside_advice, empty_advice
 from alipes.repository.store.open import client_of, without_scheme
 from alipes.types import ModelKey
@@ -184,6 +184,10 @@ class Repository:
             raise RepositoryError(f"failed to poll model '{name}': not unique across all model repositories")
         return tuple(found)
 
+    def marked(self) -> tuple[str, ...]:
+        """The models that KServe's agent has put into stores."""
+        return tuple(dict.fromkeys(name for store in self._stores.values() for name in store.marked()))
+
     def mistakes(self) -> tuple[str, ...]:
         """One sentence for each path that leads to the folder of a model, where that of a repository is expected."""
         found = []
@@ -211,7 +215,11 @@ class Repository:
 
     def stamp(self) -> tuple[int, ...]:
         """Changes when a model's folder is added to a repository or taken away. Costs two system calls a repository."""
-        return tuple(_folder_stamp(path) for path in self.paths)
+        return tuple(store.stamp() if (store := self._stores.get(path)) else folder_time(path) for path in self.paths)
+
+    def list_stamp(self) -> tuple[int, ...]:
+        """Changes when a list of models does, or one of its models has come. Costs a system call a list."""
+        return tuple(store.stamp() for store in self._stores.values() if store.is_whole)
 
     def _check(self, refusals: Sequence[RepositoryError]) -> None:
         """Raises the first refusal, where a path that is needed was refused."""
@@ -264,7 +272,9 @@ class Repository:
         return ""
 
     def _folder(self, path: Path, name: str, place: Path) -> ModelFolder:
-        return ModelFolder(name, place, self._called(path) if self._namespacing else "")
+        store = self._stores.get(path)
+        is_whole = store is not None and store.is_whole
+        return ModelFolder(name, place, self._called(path) if self._namespacing else "", is_whole)
 
     def _place(self, path: Path, name: str) -> Path | None:
         """Where the folder of a model is, or would be; None where a store has no such model."""
@@ -313,10 +323,3 @@ def _check_folder(path: Path) -> None:
         raise RepositoryError(f"failed to stat file {path}") from error
     if kind_of(path) != "folder":
         raise NotAFolder(f"repository path is not a valid directory: {path}")
-
-
-def _folder_stamp(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns if os.access(path, os.R_OK | os.X_OK) else 0
-    except OSError:
-        return 0

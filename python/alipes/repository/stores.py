@@ -12,6 +12,7 @@ from alipes.config.paths import kind_of
 from alipes.errors import RepositoryError
 from alipes.repository.model_list import ModelList
 from alipes.repository.model_store import ModelStore
+from alipes.repository.shared_folder import SharedFolder
 from alipes.repository.storage.patterns import EVERYTHING, Patterns, read_patterns
 from alipes.repository.storage.source import Source
 from alipes.repository.store.open import without_scheme
@@ -50,7 +51,7 @@ def opened_stores(addresses: Sequence[str], name: str) -> list[ModelStore]:
         RepositoryError: If one cannot be opened.
     """
     name = name if len(addresses) == 1 else ""
-    return [_opened(address, name) for address in dict.fromkeys(addresses)]
+    return [_opened(address, name, None) for address in dict.fromkeys(addresses)]
 
 
 def opened_list(file: str) -> ModelList:
@@ -58,19 +59,20 @@ def opened_list(file: str) -> ModelList:
     return ModelList(Path(file).absolute(), _opened)
 
 
-def _opened(address: str, name: str) -> ModelStore:
+def _opened(address: str, name: str, folder: SharedFolder | None) -> ModelStore:
     path = str(without_scheme(address))
     scheme, separator, _ = path.partition("://")
     patterns = read_patterns(os.environ)
     if not separator:
-        return ModelStore(Path(path).absolute(), name, patterns=patterns)
+        return ModelStore(Path(path).absolute(), name, patterns=patterns, folder=folder)
     if scheme == "pvc":
-        return ModelStore(_of_claim(address), name, address, patterns=patterns)
+        return ModelStore(_of_claim(address), name, address, patterns=patterns, folder=folder)
     kind = "git" if path.endswith(".git") else "azfileshare" if _SHARE.match(path) else scheme
     if kind in _INSTEAD:
         raise RepositoryError(f"{_INSTEAD[kind]}: {kind} is not offered, as in {address}")
     source, patterns = _source(address, scheme, patterns)
-    return ModelStore(Path(f"{scheme}:", address), name, _without_query(address), source, patterns)
+    called = _without_query(address)
+    return ModelStore(Path(f"{scheme}:", address), name, called, source, patterns=patterns, folder=folder)
 
 
 def _source(address: str, scheme: str, patterns: Patterns) -> tuple[Source, Patterns]:

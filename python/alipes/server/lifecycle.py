@@ -136,6 +136,14 @@ class Lifecycle:
         """Every model that a repository names, duplicates included."""
         return self.listing().names
 
+    def list_stamp(self) -> tuple[int, ...]:
+        """Changes when a list of models does, or one of its models has come; empty where no list is followed."""
+        return self._repository.list_stamp()
+
+    def marked(self) -> tuple[str, ...]:
+        """The models that KServe's agent has put into stores, whether they are loaded or not."""
+        return self._repository.marked()
+
     def put_off(self) -> tuple[str, ...]:
         """The ensembles that `try_load` has put off and that are not loaded yet."""
         return tuple(dict.fromkeys(key.name for key in tuple(self._put_off)))

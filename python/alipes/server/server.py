@@ -169,6 +169,8 @@ class InProcessServer:
                 self._payloads.start()
             if self._watcher is not None:
                 self._watcher.start()
+            if self._loads_named_models_alone():
+                self._load_marked()
             self._started = True
         self._announce(addresses)
         return addresses
@@ -291,10 +293,21 @@ class InProcessServer:
         return failed
 
     def _names_at_start(self) -> tuple[str, ...]:
-        requested = self._options.repository.load_models
-        if self._options.repository.control_mode == "explicit" and requested != (ALL_MODELS,):
-            return requested
+        if self._loads_named_models_alone():
+            return tuple(dict.fromkeys((*self._options.repository.load_models, *self._lifecycle.marked())))
         return self._lifecycle.names()
+
+    def _loads_named_models_alone(self) -> bool:
+        """Whether models are loaded that somebody names, and no others."""
+        repository = self._options.repository
+        return repository.control_mode == "explicit" and repository.load_models != (ALL_MODELS,)
+
+    def _load_marked(self) -> None:
+        """Loads what KServe's agent brought while the models of the start were loaded, and asked for in vain."""
+        served = {one.name for one in self.models()}
+        for name in self._lifecycle.marked():
+            if name not in served:
+                self.load_soon(name)
 
     def _unreadable_at_start(self) -> tuple[str, ...]:
         """The repositories that are to be served and cannot be read, after a word about each on what comes of that."""
@@ -304,8 +317,7 @@ class InProcessServer:
         others = ", and the others are served" if len(unreadable) < len(named) else ""
         for repository in unreadable:
             log.warning("model repository '%s' cannot be read%s; %s", repository, others, _NEXT[mode])
-        explicit = mode == "explicit" and self._options.repository.load_models != (ALL_MODELS,)
-        return () if explicit else unreadable
+        return () if self._loads_named_models_alone() else unreadable
 
     def _show_models(self) -> None:
         entries = self._index.touched()

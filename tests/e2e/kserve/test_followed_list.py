@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,30 +9,10 @@ import pytest
 from alipes import Client
 from alipes.errors import AlipesError
 from alipes.types import ModelState
+from support.config_map import ConfigMap
 from support.models import add_model, times
 from support.server import ServerProcess
 from support.waiting import until
-
-
-class ConfigMap:
-    """A volume of a config map: the file is a link through `..data`, which is replaced at once."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._number = 0
-        folder.mkdir()
-        self.file = folder / "models.json"
-        self.file.symlink_to("..data/models.json")
-
-    def write(self, *models: tuple[str, Path]) -> None:
-        self._number += 1
-        made = self._folder / f"..{self._number}"
-        made.mkdir()
-        entries = [{"modelName": name, "modelSpec": {"storageUri": f"file://{place}"}} for name, place in models]
-        (made / "models.json").write_text(json.dumps(entries))
-        draft = self._folder / "..data_tmp"
-        draft.symlink_to(made.name)
-        draft.replace(self._folder / "..data")
 
 
 @pytest.fixture

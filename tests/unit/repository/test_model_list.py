@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from alipes.errors import RepositoryError
+from alipes.repository import model_list
 from alipes.repository.model_list import ModelList
 from alipes.repository.model_list_file import read_model_list
+from alipes.repository.model_store import ModelStore
 from alipes.repository.repository import Repository
+from alipes.repository.shared_folder import SharedFolder
 from alipes.repository.stores import opened_list
 from support.waiting import until
 
@@ -40,6 +45,12 @@ def models(file: Path) -> Iterator[ModelList]:
     listed.close()
 
 
+def text_of(models: ModelList, name: str) -> str:
+    folder = models.folder_of(name)
+    assert folder is not None
+    return next(folder.glob("1/*")).read_text()
+
+
 def names_after(models: ModelList) -> list[str]:
     models.refresh()
     return models.names()
@@ -51,9 +62,7 @@ def test_what_a_list_has_at_the_start_is_there(models: ModelList, file: Path, tm
     assert models.names() == []  # the start alone begins to fetch
     models.fetch()
     assert models.names() == ["a", "b"]
-    folder = models.folder_of("a")
-    assert folder is not None
-    assert next(folder.glob("1/*")).read_text() == "a"
+    assert text_of(models, "a") == "a"
 
 
 def test_changes_are_followed(models: ModelList, file: Path, tmp_path: Path) -> None:
@@ -64,10 +73,92 @@ def test_changes_are_followed(models: ModelList, file: Path, tmp_path: Path) -> 
     file.write_text(json.dumps([entry("a", first), entry("gone", first)]))
     until(lambda: names_after(models) == ["a", "gone"], "both are fetched")
     file.write_text(json.dumps([entry("a", second)]))
-    until(lambda: names_after(models) == ["a"], "one left, the other lies elsewhere")
-    folder = models.folder_of("a")
-    assert folder is not None
-    assert next(folder.glob("1/*")).read_text() == "second"
+    until(lambda: names_after(models) == ["a"] and text_of(models, "a") == "second", "one left, one lies elsewhere")
+
+
+def test_a_look_at_a_list_that_has_not_changed_reads_nothing(
+    models: ModelList, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def counted(path: Path) -> Any:
+        read.append(path)
+        return read_model_list(path)
+
+    monkeypatch.setattr(model_list, "read_model_list", counted)
+    file.write_text(json.dumps([entry(name, model(tmp_path, name)) for name in "abc"]))
+    os.utime(file, (1, 1))
+    models.fetch()
+    for name in ("", "a", "b", "c", "unknown"):
+        models.refresh(name)
+    assert len(read) == 1
+    file.write_text("[]")
+    os.utime(file, (2, 2))
+    assert (names_after(models), len(read)) == ([], 2)
+
+
+class Stuck:
+    """A place that does not answer, until it does."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.answers = threading.Event()
+
+    def fetch(self, cancelled: threading.Event) -> Path:
+        until(lambda: self.answers.is_set() or cancelled.is_set(), "it answers")
+        return self.path
+
+    def close(self) -> None:
+        """Has nothing."""
+
+
+@pytest.fixture
+def stuck(tmp_path: Path) -> Stuck:
+    return Stuck(model(tmp_path, "stuck"))
+
+
+@pytest.fixture
+def some_stuck(file: Path, stuck: Stuck) -> Iterator[ModelList]:
+    """A list whose models called `stuck…` lie where nobody answers."""
+    file.parent.mkdir()
+
+    def opened(address: str, name: str, folder: SharedFolder) -> ModelStore:
+        source = stuck if address.startswith("stuck") else None
+        return ModelStore(Path(address), name, source=source, folder=folder)
+
+    listed = ModelList(file, opened, longest_gap_s=0.05)
+    yield listed
+    listed.close()
+
+
+def test_a_store_that_does_not_answer_holds_up_no_other(
+    some_stuck: ModelList, stuck: Stuck, file: Path, tmp_path: Path
+) -> None:
+    names = [f"stuck{number}" for number in range(3)]
+    file.write_text(json.dumps([*(entry(name, name) for name in names), entry("good", model(tmp_path, "good"))]))
+    some_stuck.fetch()
+    assert some_stuck.names() == ["good"]
+    assert dict(some_stuck.failures()) == dict.fromkeys(names, "model is being fetched")
+    before = some_stuck.stamp()
+    stuck.answers.set()
+    until(lambda: names_after(some_stuck) == ["good", *names], "they come later")
+    assert some_stuck.stamp() != before
+
+
+def test_a_moved_model_serves_until_the_new_one_is_here(
+    some_stuck: ModelList, stuck: Stuck, file: Path, tmp_path: Path
+) -> None:
+    file.write_text(json.dumps([entry("a", model(tmp_path, "first"))]))
+    some_stuck.fetch()
+    before = some_stuck.folder_of("a")
+    file.write_text(json.dumps([entry("a", "stuck")]))
+    some_stuck.refresh()
+    some_stuck.refresh("a")  # it is asked for, and it is here
+    assert (some_stuck.names(), some_stuck.folder_of("a")) == (["a"], before)
+    stuck.answers.set()
+    until(lambda: some_stuck.folder_of("a") != before, "it is replaced")
+    assert text_of(some_stuck, "a") == "stuck"
+    assert not some_stuck.failures()
 
 
 def test_a_list_that_is_half_written_changes_nothing(models: ModelList, file: Path, tmp_path: Path) -> None:
@@ -110,6 +201,7 @@ def test_what_is_listed_and_not_there_has_its_reason(models: ModelList, file: Pa
         ('[{"modelName": 1, "modelSpec": {"storageUri": "x"}}]', "modelName"),
         (json.dumps([entry("a", "x")] * 10_001), "10001 models, and 10000 are allowed"),
     ],
+    ids=["empty", "no list", "no address", "no name", "too long"],
 )
 def test_what_is_no_list_is_refused(file: Path, text: str, message: str) -> None:
     file.parent.mkdir()

@@ -262,3 +262,12 @@ def test_a_source_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> None:
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="invalid model name"):
         ModelStore(tmp_path, "../iris")
+
+
+def test_what_the_agent_has_brought_as_a_whole_is_known(store: ModelStore) -> None:
+    for name, mark in (("whole", f"SUCCESS.{'0a' * 32}"), ("half", "model.onnx.part"), ("other", "SUCCESS.txt")):
+        write(store.path / name / "model.onnx")
+        write(store.path / name / mark)
+    write(store.path / f"SUCCESS.{'0a' * 32}")
+    assert store.marked() == ["whole"]
+    assert ModelStore(store.path / "none").marked() == []
