@@ -38,6 +38,7 @@ __all__ = [
     "AlreadyExists",
     "Answer",
     "AsyncClient",
+    "BatchError",
     "Cancelled",
     "Client",
     "CloudError",

@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 __all__ = [
     "AlipesError",
     "AlreadyExists",
+    "BatchError",
     "Cancelled",
     "CloudError",
     "CloudTimeout",
@@ -190,6 +191,10 @@ class ServeTimeout(AlipesError, TimeoutError, RuntimeError):
 
 class MonitorError(AlipesError, ValueError):
     """What servers do cannot be watched or recorded as it was asked for."""
+
+
+class BatchError(AlipesError, RuntimeError):
+    """A batch run cannot go on. What is done stays, and the same call goes on with the rest."""
 
 
 class CloudError(AlipesError, RuntimeError):

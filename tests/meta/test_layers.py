@@ -48,6 +48,8 @@ ALLOWED = {
     "loadtest": {"client", "plots", "tables"},
     "plots": {"monitor"},
     "advise": {"client", "config", "tables", "tune"},
+    # Servers of this machine are started on use alone.
+    "batch": {"client", "fitting", "local_ports", "progress", "serve", "tables"},
     "deploy": {"config", "progress", "repository"},
     "cloud": {"progress"},
     # What perf_analyzer's flags in Model Analyzer's files mean.

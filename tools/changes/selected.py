@@ -44,6 +44,7 @@ END_TO_END: Mapping[str, Sequence[str]] = {
         "tests/e2e/test_damaged_models.py",
         "tests/e2e/test_mixed_ensemble.py",
     ),
+    "batch": ("tests/e2e/batch",),
     "bench": (
         "tests/unit/bench",
         "tests/e2e/bench",

@@ -13,6 +13,7 @@ import typer
 
 from alipes.cli.advise import HELP as ADVISE_HELP
 from alipes.cli.advise import advise
+from alipes.cli.batch import batch_app
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
 from alipes.cli.deploy import deploy_app
@@ -40,6 +41,7 @@ _HELP = """Serves trained models over HTTP and gRPC, as NVIDIA Triton does.
   alipes serve FOLDER       serve the models in a folder
   alipes serve --help       the flags that people use
   alipes loadtest MODEL     measure how fast a server answers
+  alipes batch run MODEL    answer what many files hold
 """
 
 app = typer.Typer(
@@ -54,6 +56,7 @@ app = typer.Typer(
 config_app = typer.Typer(help="Show the configuration of the server and of models.")
 app.add_typer(config_app, name="config")
 app.add_typer(analyzer_app, name="model_analyzer")
+app.add_typer(batch_app, name="batch")
 app.add_typer(deploy_app, name="deploy")
 
 # Arguments that are Triton's flags and go to the flag parser as they are.

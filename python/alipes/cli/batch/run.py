@@ -1,0 +1,175 @@
+"""`alipes batch run`: files in, files out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from alipes.cli.amounts import count
+from alipes.cli.connection import Header, TlsRoots, addresses_of, read_headers
+from alipes.cli.failures import UsageFailed, perform
+from alipes.leaving import leaving_on_signals
+
+if TYPE_CHECKING:
+    from alipes.batch import Summary
+
+__all__ = ["HELP", "SOME_SET_ASIDE", "run"]
+
+HELP: Final = """Have servers answer what many files hold, and write the answers as files.
+
+\b
+  alipes batch run MODEL 'data/*.npy' -o results --url gpu-1:8001,gpu-2:8001
+  alipes batch run MODEL data -o results --repository models --servers 2 \\
+    --clients 4
+
+INPUTS are patterns, files or folders: npy, npz, h5, parquet, jsonl and pictures; or MODULE:FUNCTION, which yields
+arrays. The folder of the results knows what is done: the same command again does what is missing, however the former
+one ended. What cannot be read, and rows that the model refuses, are set aside with their reasons.
+
+The exit code is 0 when everything is done, 3 when something was set aside, 1 when something is missing.
+"""
+
+SOME_SET_ASIDE: Final = 3
+"""Exit code of a run that is whole but for what was set aside."""
+
+_SERVERS: Final = "Servers"
+_CLIENTS: Final = "Clients"
+_RESULTS: Final = "Results"
+
+
+def _option(group: str, *names: str, text: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option under a heading."""
+    shown = more.pop("shown", metavar is None)
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=group, show_default=shown, **more)
+
+
+def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    model: Annotated[str, typer.Argument(metavar="MODEL", show_default=False, help="Name of the model.")],
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="INPUTS", show_default=False, help="Patterns, files, folders, or a function.")
+    ],
+    output: Annotated[
+        Path,
+        _option(_RESULTS, "-o", "--output", text="Where the results go, and a run to go on with.", metavar="FOLDER"),
+    ],
+    url: Annotated[
+        list[str] | None,
+        _option(
+            _SERVERS, "--url", text="Servers that run: addresses with commas between; any number.", metavar="ADDRESS"
+        ),
+    ] = None,
+    repository: Annotated[
+        str | None,
+        _option(_SERVERS, "--repository", text="Models of servers that are started here.", metavar="FOLDER"),
+    ] = None,
+    servers: Annotated[
+        int | None,
+        _option(_SERVERS, "--servers", text="How many are started; 1 by default.", metavar="NUMBER", min=1),
+    ] = None,
+    model_version: Annotated[
+        str, _option(_SERVERS, "--model-version", text="Version of the model; the latest by default.", metavar="NUMBER")
+    ] = "",
+    header: Header = None,
+    tls_roots: TlsRoots = None,
+    clients: Annotated[
+        int, _option(_CLIENTS, "--clients", text="Clients of each server.", metavar="NUMBER", min=1, shown=True)
+    ] = 1,
+    in_flight: Annotated[
+        int,
+        _option(_CLIENTS, "--in-flight", text="Requests of a client under way.", metavar="NUMBER", min=1, shown=True),
+    ] = 8,
+    batch: Annotated[
+        int | None,
+        _option(_CLIENTS, "--batch", text="Rows of a request; what the model takes by default.", metavar="ROWS", min=1),
+    ] = None,
+    timeout: Annotated[
+        float,
+        _option(_CLIENTS, "--timeout", text="Longest wait for an answer.", metavar="SECONDS", min=0.001, shown=True),
+    ] = 120.0,
+    reconnect: Annotated[
+        float,
+        _option(
+            _CLIENTS,
+            "--reconnect",
+            text="How long a client looks for a server that answers.",
+            metavar="SECONDS",
+            min=0,
+            shown=True,
+        ),
+    ] = 60.0,
+    form: Annotated[
+        str,
+        _option(_RESULTS, "--form", text="npz, npy, h5, parquet or jsonl.", metavar="FORM", shown=True),
+    ] = "npz",
+    again: Annotated[bool, _option(_RESULTS, "--again", text="Try again what was set aside.")] = False,
+    price: Annotated[
+        float | None, _option(_RESULTS, "--price", text="What a server costs for an hour.", metavar="PRICE", min=0)
+    ] = None,
+    rows_per_hour: Annotated[
+        float | None,
+        _option(
+            _RESULTS,
+            "--rows-per-hour",
+            text="With --price: rows that stand for an hour of data.",
+            metavar="ROWS",
+            min=0.001,
+        ),
+    ] = None,
+    as_json: Annotated[bool, _option(_RESULTS, "--json", text="Print the figures as JSON.")] = False,
+) -> int:
+    """Has servers answer what many files hold; `HELP` says how."""
+
+    def action() -> int:
+        from alipes import batch as batches
+
+        if (url is None) == (repository is None):
+            raise UsageFailed("name the servers with --url, or their models with --repository: one of the two")
+        if servers is not None and repository is None:
+            raise UsageFailed("give --servers with --repository: those of --url are there already")
+        addresses = None if url is None else addresses_of(url, encrypted=tls_roots is not None)
+        summary = batches.run(
+            model,
+            inputs[0] if len(inputs) == 1 else inputs,
+            output,
+            url=addresses,
+            servers=servers,
+            repository=repository,
+            clients=clients,
+            version=model_version or None,
+            form=form,
+            in_flight=in_flight,
+            batch=batch,
+            timeout_s=timeout,
+            reconnect_s=reconnect,
+            again=again,
+            headers=read_headers(header),
+            tls_roots=tls_roots,
+            price=price,
+            rows_per_hour=rows_per_hour,
+        )
+        print(json.dumps(asdict(summary) | {"rows_per_s": summary.rows_per_s}, indent=2) if as_json else _text(summary))
+        return SOME_SET_ASIDE if summary.set_aside else 0
+
+    with leaving_on_signals():
+        return perform(action)
+
+
+def _text(summary: Summary) -> str:
+    lines = [f"{count(summary.rows, 'row')} of {count(summary.files, 'file')} are in {summary.folder}"]
+    if summary.new_pieces:
+        lines.append(
+            f"{count(summary.new_rows, 'row')} in {summary.seconds:.3g} s: {summary.rows_per_s:,.0f} rows/s by "
+            f"{count(summary.servers, 'server')}"
+        )
+    else:
+        lines.append("nothing was left to do")
+    if summary.set_aside:
+        lines.append(f"{summary.set_aside} set aside, with reasons: {summary.folder}/set-aside.jsonl")
+    if summary.cost is not None:
+        hour = summary.cost_per_data_hour
+        lines.append(f"cost {summary.cost:.4g}" + (f", {hour:.4g} for an hour of data" if hour is not None else ""))
+    return "\n".join(lines)
