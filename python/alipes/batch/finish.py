@@ -129,7 +129,7 @@ def row_places(plan: Plan, reports: list[PieceReport]) -> dict[int, int]:
     for report in reports:
         for unit in report.units:
             file, start, _ = plan.units[unit.unit]
-            by_rows = file_format(plan.files[file][0]).counts_rows
+            by_rows = plan.stream is None and file_format(plan.files[file][0]).counts_rows
             places[unit.unit] = start if by_rows else counted.get(file, 0)
             counted[file] = counted.get(file, 0) + unit.rows
     return places

@@ -20,7 +20,7 @@ from alipes.batch.rows import ModelRows, Rows
 from alipes.batch.sender import Sender, is_trouble
 from alipes.errors import AlipesError, BatchError, InferError
 
-__all__ = ["PieceRows", "PieceWork", "Stopped", "Trouble", "joined_rows"]
+__all__ = ["PieceRows", "PieceWork", "Stopped", "Trouble", "check_unchanged", "joined_rows"]
 
 
 class Trouble(Exception):
@@ -134,7 +134,7 @@ class PieceWork:
         state = self._units[number] = _UnitState(name)
         path = Path(self._plan.folder, name)
         try:
-            _check_unchanged(path, size, changed_ns)
+            check_unchanged(path, size, changed_ns)
             for block in file_format(name).read(path, (unit.start, unit.stop), self._rows.wanted):
                 try:
                     rows = self._rows.rows(block)
@@ -147,7 +147,7 @@ class PieceWork:
                 count = len(next(iter(rows.values())))
                 self._add(number, state.rows, rows, count)
                 state.rows += count
-            _check_unchanged(path, size, changed_ns)
+            check_unchanged(path, size, changed_ns)
         except (Trouble, Stopped, MemoryError):
             raise
         except AlipesError as error:
@@ -285,7 +285,7 @@ def _halves(slices: Sequence[_Slice], count: int) -> list[list[_Slice]]:
     return [first, second]
 
 
-def _check_unchanged(path: Path, size: int, changed_ns: int) -> None:
+def check_unchanged(path: Path, size: int, changed_ns: int) -> None:
     """Refuses a file that is no longer what was planned.
 
     Raises:

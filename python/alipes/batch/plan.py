@@ -50,12 +50,14 @@ class Overlap(Struct, frozen=True):
     Attributes:
         samples: Samples of an update.
         updates: Updates that are sent before the first one of a piece, whose answers are dropped.
-        axes: Axes of the series.
+        strides: Strides of an update: rows of its answer.
+        channels: Sizes of the series without its last axis and those that are 1.
     """
 
     samples: int
     updates: int
-    axes: int
+    strides: int
+    channels: tuple[int, ...]
 
 
 class Plan(Struct, frozen=True):

@@ -32,11 +32,13 @@ class Work:
         model: By which model.
         version: By which version of it; empty is the server's choice.
         form: What results are written as.
+        stream: Whether the inputs are time series.
     """
 
     model: str
     version: str
     form: str
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,11 @@ class Extent:
 
 
 def make_plan(work: Work, files: Files, rows: ModelRows, extent: Extent) -> Plan:
-    """The plan for files."""
+    """The plan for files.
+
+    Raises:
+        ConfigError: If the inputs do not fit the model.
+    """
     import alipes
 
     folder, listed = files
@@ -70,7 +76,7 @@ def make_plan(work: Work, files: Files, rows: ModelRows, extent: Extent) -> Plan
         units += [Unit(number, start, stop) for start, stop in parts]
         sizes += [size // len(parts)] * len(parts)
     pieces = cut_pieces(sizes, extent.servers * extent.clients, 2 * extent.unit_bytes)
-    return Plan(
+    plan = Plan(
         FORMAT,
         alipes.__version__,
         work.model,
@@ -83,6 +89,8 @@ def make_plan(work: Work, files: Files, rows: ModelRows, extent: Extent) -> Plan
         extent.servers,
         extent.clients,
     )
+    _check_first_files(plan, rows)
+    return plan
 
 
 def written(inputs: Any, folder: RunFolder, rows: ModelRows) -> Files:
@@ -114,14 +122,12 @@ def same_plan(folder: RunFolder, work: Work, found: Files | None) -> Plan | None
     return plan
 
 
-def add_plan(folder: RunFolder, work: Work, found: Files, rows: ModelRows, extent: Extent) -> Plan:
-    """A new plan, written into the folder; or that of another start which was quicker.
+def add_plan(folder: RunFolder, work: Work, found: Files, plan: Plan) -> Plan:
+    """Writes a new plan into the folder; gives that of another start which was quicker.
 
     Raises:
-        ConfigError: If the inputs do not fit the model, or the other start is for something else.
+        ConfigError: If the other start is for something else.
     """
-    plan = make_plan(work, found, rows, extent)
-    _check_first_files(plan, rows)
     winner = folder.add_plan(plan)
     _check_same(folder, winner, work, found)
     return winner
@@ -141,6 +147,8 @@ def _different(plan: Plan, work: Work) -> str:
         there, wanted = getattr(plan, what), getattr(work, what)
         if there != wanted:
             return f"{what} '{there}', and this is one of '{wanted}'"
+    if (plan.stream is not None) != work.stream:
+        return "rows, and this is one of a stream" if work.stream else "a stream, and this is one of rows"
     return ""
 
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from alipes.batch.finish import Summary, finish
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.formats.find import FORMS
 from alipes.batch.inputs import Inputs, find_files, is_in_memory
-from alipes.batch.planning import Extent, Work, add_plan, same_plan, written
+from alipes.batch.plan import Plan
+from alipes.batch.planning import Extent, Files, Work, add_plan, make_plan, same_plan, written
 from alipes.batch.rows import ModelRows, model_rows
 from alipes.batch.sender import open_client
 from alipes.batch.servers import RunServers, run_servers
+from alipes.batch.stream_planning import make_stream_plan, stream_overlap, written_series
 from alipes.batch.supervision import supervise
 from alipes.errors import AlipesError, ConfigError
 from alipes.progress import task
 
 __all__ = ["run"]
+
+T = TypeVar("T")
 
 _UNIT_BYTES: Final = 8 << 20
 """Bytes of a unit: a file that is larger is divided, where its kind allows it."""
@@ -37,6 +41,8 @@ def run(  # noqa: PLR0913 - each is an option of its own
     clients: int = 1,
     version: int | str | None = None,
     form: str = "npz",
+    stream: bool = False,
+    overlap: int | None = None,
     executor: str = "local",
     in_flight: int = 8,
     batch: int | None = None,
@@ -67,6 +73,9 @@ def run(  # noqa: PLR0913 - each is an option of its own
         clients: Clients of each server.
         version: Version of the model; the server's choice by default.
         form: What results are written as: `npz`, `npy`, `h5`, `parquet` or `jsonl`.
+        stream: Whether the model takes a stream: each file is a time series then, whose last axis is the time, cut
+            among clients with overlaps, so that the results are those of one sequence. A row is that of a stride.
+        overlap: Updates that the state of such a model depends on; found out for snapshotters and averagers.
         executor: What runs the clients: `local` is processes of this machine.
         in_flight: Requests of a client that are under way at a time.
         batch: Rows of a request; by default what the model takes, and at most 64.
@@ -92,7 +101,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
     _check(form, executor, clients, in_flight)
     folder = RunFolder(outputs)
     folder.prepare()
-    work = Work(model, str(version or ""), form)
+    work = Work(model, str(version or ""), form, stream)
     found = None if is_in_memory(inputs) else find_files(inputs)
     plan = same_plan(folder, work, found)
     if plan is not None and again:
@@ -109,12 +118,13 @@ def run(  # noqa: PLR0913 - each is an option of its own
             start = Start(
                 0, up.addresses, clients, in_flight, batch, timeout_s, reconnect_s, dict(headers or {}), roots
             )
-            rows = _rows(up, start, work)
             if plan is None:
-                if found is None:
-                    line.step("writes its inputs")
-                    found = written(inputs, folder, rows)
-                plan = add_plan(folder, work, found, rows, Extent(len(up.addresses), clients, unit_bytes))
+                extent = Extent(len(up.addresses), clients, unit_bytes)
+                line.step("plans")
+                found, plan = _planned(folder, work, inputs, found, up, start, extent, overlap)
+                plan = add_plan(folder, work, found, plan)
+            else:
+                _first_that_answers(up, lambda address: _rows(address, start, work))
             start.begun_s = time.time()
             begun_s = time.monotonic()
             folder.success.unlink(missing_ok=True)
@@ -139,13 +149,37 @@ def _check(form: str, executor: str, clients: int, in_flight: int) -> None:
             raise ConfigError(f"{name}: expected at least 1, got {number}", key=name)
 
 
-def _rows(up: RunServers, start: Start, work: Work) -> ModelRows:
-    """Asks the first server that answers what the model takes."""
+def _planned(  # noqa: PLR0913, PLR0917 - what a plan is made of
+    folder: RunFolder,
+    work: Work,
+    inputs: Inputs,
+    found: Files | None,
+    up: RunServers,
+    start: Start,
+    extent: Extent,
+    overlap: int | None,
+) -> tuple[Files, Plan]:
+    """The files, and a plan for them."""
+    if work.stream:
+        cut = _first_that_answers(up, lambda address: stream_overlap(address, work, start, start.batch, overlap))
+        found = written_series(inputs, folder) if found is None else found
+        return found, make_stream_plan(work, found, cut, extent)
+    rows = _first_that_answers(up, lambda address: _rows(address, start, work))
+    found = written(inputs, folder, rows) if found is None else found
+    return found, make_plan(work, found, rows, extent)
+
+
+def _rows(address: str, start: Start, work: Work) -> ModelRows:
+    with open_client(address, start) as client:
+        return model_rows(client, work.model, work.version, start.batch)
+
+
+def _first_that_answers(up: RunServers, ask: Callable[[str], T]) -> T:
+    """What the first server says that answers."""
     failure: AlipesError | None = None
     for address in up.addresses:
         try:
-            with open_client(address, start) as client:
-                return model_rows(client, work.model, work.version, start.batch)
+            return ask(address)
         except ConfigError:
             raise
         except AlipesError as error:

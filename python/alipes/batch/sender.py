@@ -16,7 +16,7 @@ from alipes.local_ports import resolve
 if TYPE_CHECKING:
     from alipes.batch.plan import Plan
 
-__all__ = ["Sender", "is_trouble", "open_client", "open_sender", "with_protocol"]
+__all__ = ["Sender", "StreamSender", "is_trouble", "open_client", "open_sender", "with_protocol"]
 
 _RETRY: Final = Retry(times=8, first_s=0.1, most_s=5.0)
 """A server that is busy is asked again for about twenty seconds."""
@@ -38,8 +38,14 @@ class Sender(Protocol):
 class StreamSender:
     """Over one stream of gRPC."""
 
-    def __init__(self, address: str, plan: Plan, start: Start) -> None:
+    def __init__(self, address: str, plan: Plan, start: Start, strides: int = 1) -> None:
         """Connects.
+
+        Args:
+            address: The server.
+            plan: The plan.
+            start: How servers are asked.
+            strides: Strides of an update where the server leaves that open.
 
         Raises:
             AlipesError: If the server cannot be reached, or has no such model.
@@ -48,6 +54,7 @@ class StreamSender:
             address,
             plan.model,
             version=plan.version or None,
+            batch_size=strides,
             ordered=plan.stream is not None,
             max_in_flight=None,
             max_unread_bytes=None,
@@ -95,7 +102,7 @@ def open_sender(address: str, plan: Plan, start: Start) -> Sender:
         AlipesError: If it cannot be reached, or has no such model.
     """
     if address.startswith(("grpc://", "grpcs://")):
-        return StreamSender(address, plan, start)
+        return StreamSender(address, plan, start, 1 if plan.stream is None else plan.stream.strides)
     return PlainSender(address, plan, start)
 
 

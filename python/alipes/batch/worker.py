@@ -23,7 +23,9 @@ from alipes.batch.formats.find import FORMS
 from alipes.batch.locks import PieceLocks
 from alipes.batch.piece_work import PieceRows, PieceWork, Stopped, Trouble
 from alipes.batch.rows import ModelRows, model_rows
-from alipes.batch.sender import Sender, is_trouble, open_client, open_sender
+from alipes.batch.sender import Sender, StreamSender, is_trouble, open_client, open_sender
+from alipes.batch.stream_work import StreamWork
+from alipes.client.signature import Signature
 from alipes.errors import AlipesError, BatchError, ConfigError, DeadlineExceeded
 
 __all__ = ["STOPPED", "Worker", "main"]
@@ -65,6 +67,7 @@ class Worker:
         self._tries = 0
         self._sender: Sender | None = None
         self._rows: ModelRows | None = None
+        self._signature: Signature | None = None
         self._good_rows = 0
         self._reported_s = 0.0
         self.report = WorkerReport(self._start.number, shard, socket.gethostname(), os.getpid(), begun_s=time.time())
@@ -140,7 +143,18 @@ class Worker:
                 self._wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _work(self) -> PieceWork:
+    def _learn(self, address: str) -> None:
+        """Asks a server once what the model takes."""
+        if self._rows is not None or self._signature is not None:
+            return
+        model, version = self._plan.model, self._plan.version
+        with open_client(address, self._start) as client:
+            if self._plan.stream is None:
+                self._rows = model_rows(client, model, version, self._start.batch)
+            else:
+                self._signature = client.signature(model, version)
+
+    def _work(self) -> PieceWork | StreamWork:
         """What does pieces, with a connection."""
         try:
             if self._sender is None:
@@ -148,15 +162,16 @@ class Worker:
                 self._start = self._folder.start(self._start.number)
                 servers = self._start.servers
                 address = servers[(self._shard.server + self._tries) % len(servers)]
-                if self._rows is None:
-                    with open_client(address, self._start) as client:
-                        self._rows = model_rows(client, self._plan.model, self._plan.version, self._start.batch)
+                self._learn(address)
                 self._sender = open_sender(address, self._plan, self._start)
                 self.report.server, self.report.reason = address, ""
         except AlipesError as error:
             if is_trouble(error):
                 raise Trouble(error) from error
             raise
+        if isinstance(self._sender, StreamSender) and self._plan.stream is not None:
+            assert self._signature is not None
+            return StreamWork(self._plan, self._signature, self._sender, self._start.in_flight, self._seen)
         assert self._rows is not None
         return PieceWork(self._plan, self._rows, self._sender, self._start.in_flight, self._seen)
 

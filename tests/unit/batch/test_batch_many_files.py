@@ -16,7 +16,7 @@ import numpy as np
 from alipes.batch.folder import RunFolder
 from alipes.batch.formats.base import Wanted
 from alipes.batch.inputs import find_files
-from alipes.batch.planning import Extent, Work, add_plan
+from alipes.batch.planning import Extent, Work, add_plan, make_plan
 from alipes.batch.rows import ModelRows
 from alipes.client.signature import Signature, TensorSpec
 
@@ -25,7 +25,8 @@ rows = ModelRows(Signature("m", {"X": spec}, {}, frozenset({"X"})), 8, Wanted({"
 folder = RunFolder(sys.argv[2])
 folder.prepare()
 begun = time.process_time()
-plan = add_plan(folder, Work("m", "", "npz"), find_files(sys.argv[1]), rows, Extent(2, 4, 8 << 20))
+work, found = Work("m", "", "npz"), find_files(sys.argv[1])
+plan = add_plan(folder, work, found, make_plan(work, found, rows, Extent(2, 4, 8 << 20)))
 read = folder.plan()
 took = time.process_time() - begun
 assert read == plan

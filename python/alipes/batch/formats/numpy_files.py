@@ -13,13 +13,13 @@ import numpy as np
 
 from alipes.batch.formats.base import WHOLE, Array, Block, Part, Wanted, even_parts
 
-__all__ = ["Npy", "Npz", "as_plain"]
+__all__ = ["ArrayHeader", "Npy", "Npz", "array_header", "as_plain", "read_elements", "stored_header"]
 
 _LOCAL_HEADER: Final = 30
 """Bytes in front of the name of a member of a zip file. Source: APPNOTE.TXT, 4.3.7."""
 
 
-class _Header(NamedTuple):
+class ArrayHeader(NamedTuple):
     """The beginning of an array in a file.
 
     Attributes:
@@ -40,7 +40,12 @@ class _Header(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def _header(file: BinaryIO) -> _Header:
+def array_header(file: BinaryIO) -> ArrayHeader:
+    """The header at which a file stands.
+
+    Raises:
+        ValueError: If there is none, or the array holds objects.
+    """
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
@@ -50,19 +55,24 @@ def _header(file: BinaryIO) -> _Header:
         raise ValueError(f"it is of version {version[0]}.{version[1]} of numpy's format, which is not read here")
     if dtype.hasobject:
         raise ValueError("it holds objects of Python, not numbers or texts")
-    return _Header(tuple(shape), bool(fortran), dtype, file.tell())
+    return ArrayHeader(tuple(shape), bool(fortran), dtype, file.tell())
 
 
-def _array(file: BinaryIO, head: _Header, part: Part) -> Array:
+def _array(file: BinaryIO, head: ArrayHeader, part: Part) -> Array:
     """Rows of an array. The file is read, not mapped: one that is cut meanwhile would end the process."""
     if part == WHOLE or head.fortran:
-        array = _elements(file, head, head.data, head.shape)
+        array = read_elements(file, head, head.data, head.shape)
         return array if part == WHOLE else array[part[0] : part[1]]
     row_bytes = math.prod(head.shape[1:]) * head.dtype.itemsize
-    return _elements(file, head, head.data + part[0] * row_bytes, (part[1] - part[0], *head.shape[1:]))
+    return read_elements(file, head, head.data + part[0] * row_bytes, (part[1] - part[0], *head.shape[1:]))
 
 
-def _elements(file: BinaryIO, head: _Header, at: int, shape: tuple[int, ...]) -> Array:
+def read_elements(file: BinaryIO, head: ArrayHeader, at: int, shape: tuple[int, ...]) -> Array:
+    """Elements that lie behind each other.
+
+    Raises:
+        ValueError: If the file ends before them.
+    """
     size = math.prod(shape) * head.dtype.itemsize
     file.seek(at)
     content = file.read(size)
@@ -81,7 +91,7 @@ class Npy:
     def parts(self, path: Path, unit_bytes: int, wanted: Wanted) -> list[Part]:
         """By rows, where the array has the axis of rows."""
         with path.open("rb") as file:
-            head = _header(file)
+            head = array_header(file)
         if head.fortran or len(head.shape) != wanted.ranks[wanted.only]:
             return [WHOLE]
         return even_parts(head.shape[0], head.size_bytes, unit_bytes)
@@ -89,7 +99,7 @@ class Npy:
     def read(self, path: Path, part: Part, wanted: Wanted) -> Iterator[Block]:
         """The rows."""
         with path.open("rb") as file:
-            yield Block({wanted.only: _array(file, _header(file), part)})
+            yield Block({wanted.only: _array(file, array_header(file), part)})
 
     def write(self, path: Path, columns: Mapping[str, Array]) -> None:
         """Writes the only column."""
@@ -111,7 +121,7 @@ class Npz:
             for name, info in _members(archive, wanted).items():
                 if info.compress_type != zipfile.ZIP_STORED:
                     return [WHOLE]
-                heads[name] = _stored(file, info)
+                heads[name] = stored_header(file, info)
         rows = {head.shape[0] if head.shape else -1 for head in heads.values()}
         if len(rows) != 1 or any(head.fortran or len(head.shape) != wanted.ranks[name] for name, head in heads.items()):
             return [WHOLE]
@@ -126,7 +136,7 @@ class Npz:
                     with archive.open(info) as member:
                         arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
                 else:
-                    arrays[name] = _array(file, _stored(file, info), part)
+                    arrays[name] = _array(file, stored_header(file, info), part)
         yield Block(arrays)
 
     def write(self, path: Path, columns: Mapping[str, Array]) -> None:
@@ -142,12 +152,13 @@ def _members(archive: zipfile.ZipFile, wanted: Wanted) -> dict[str, zipfile.ZipI
     return {name: infos[name] for name in wanted.among(list(infos))}
 
 
-def _stored(file: BinaryIO, info: zipfile.ZipInfo) -> _Header:
+def stored_header(file: BinaryIO, info: zipfile.ZipInfo) -> ArrayHeader:
+    """The header of a member of an archive that is not compressed."""
     file.seek(info.header_offset)
     head = file.read(_LOCAL_HEADER)
     name_bytes, extra_bytes = struct.unpack("<HH", head[26:30])
     file.seek(info.header_offset + _LOCAL_HEADER + name_bytes + extra_bytes)
-    return _header(file)
+    return array_header(file)
 
 
 def as_plain(array: Array) -> Array:

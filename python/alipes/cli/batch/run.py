@@ -105,6 +105,19 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
         str,
         _option(_RESULTS, "--form", text="npz, npy, h5, parquet or jsonl.", metavar="FORM", shown=True),
     ] = "npz",
+    stream: Annotated[
+        bool, _option(_CLIENTS, "--stream", text="Each file is a time series, cut with overlaps for a streaming model.")
+    ] = False,
+    overlap: Annotated[
+        int | None,
+        _option(
+            _CLIENTS,
+            "--overlap",
+            text="With --stream: updates that the model's state depends on, where that is unknown.",
+            metavar="UPDATES",
+            min=0,
+        ),
+    ] = None,
     again: Annotated[bool, _option(_RESULTS, "--again", text="Try again what was set aside.")] = False,
     price: Annotated[
         float | None, _option(_RESULTS, "--price", text="What a server costs for an hour.", metavar="PRICE", min=0)
@@ -141,6 +154,8 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             clients=clients,
             version=model_version or None,
             form=form,
+            stream=stream,
+            overlap=overlap,
             in_flight=in_flight,
             batch=batch,
             timeout_s=timeout,

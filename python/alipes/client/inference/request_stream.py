@@ -157,6 +157,11 @@ class RequestStream(AnswerSource):
             )
         _STREAMS.add(self)
 
+    @property
+    def memory(self) -> int | None:
+        """Updates after which the state of a sequence no longer depends on what was before; `None` if unknown."""
+        return self._memory
+
     def __enter__(self) -> Self:
         """Opens the stream."""
         self._link.open()
