@@ -157,6 +157,8 @@ class Server:
         """Answers what is not finished with an error, and gives clients a moment to read that."""
     def reload(self) -> None:
         """Reads certificates again, and lets go of trace files that were moved away; what goes wrong is an event."""
+    def set_api_keys(self, keys: list[str]) -> None:
+        """Takes other keys of clients in the place of all; nothing changes where the server asks for none."""
     def limit_memory(self, inflight_bytes: int, connection_bytes: int) -> None:
         """Bounds requests and answers in flight, and connections unless their number was given, by other amounts."""
     def stop(self) -> None:

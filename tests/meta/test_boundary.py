@@ -12,10 +12,10 @@ from alipes import _core
 from alipes.backends.base import Draft
 from alipes.backends.prepare import prepare_version
 from alipes.backends.registry import backend_of
+from alipes.config.api_keys import OPEN_GROUPS
 from alipes.config.call_endpoint import METHODS, CallEndpoint
 from alipes.config.load import parse_flags
 from alipes.config.poll import poll_model
-from alipes.config.restrictions import GROUPS
 from alipes.server.boundary import server_config
 from support.configurations import backend_of as onnx_backend_of
 
@@ -53,12 +53,14 @@ def test_the_server_configuration_has_the_fields_of_the_data_plane() -> None:
 def test_endpoints_have_the_fields_of_the_data_plane() -> None:
     restricted = config("--http-restricted-api=health:key=value")["http_restricted"]
     assert set(restricted[0]) == rust_fields("RestrictionSpec")
+    keys = config("--api-key=key")["api_keys"]
+    assert set(keys) == rust_fields("ApiKeySpec")
     tls = config("--http-use-ssl", "--http-server-cert=a", "--http-server-key=b")["http"]["tls"]
     assert set(tls) == rust_fields("TlsSpec")
 
 
-def test_flags_restrict_the_groups_that_the_data_plane_knows() -> None:
-    assert tuple(re.findall(r'Group::\w+ => "([^"]+)"', RESTRICTED.read_text())) == GROUPS
+def test_flags_restrict_and_open_the_groups_that_the_data_plane_knows() -> None:
+    assert tuple(re.findall(r'Group::\w+ => "([^"]+)"', RESTRICTED.read_text())) == OPEN_GROUPS
 
 
 def test_the_data_plane_takes_the_server_configuration() -> None:

@@ -126,7 +126,7 @@ STAGES: Sequence[Stage] = (
         "wheel",
         "the extension builds, and the wheel installs",
         f"tools/build-wheel $WHEEL && {ENVIRONMENT} .venv-$VERSION --group test --wheel $WHEELS",
-        900,
+        1800,
         ("tools",),
         TESTED,
     ),

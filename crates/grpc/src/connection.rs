@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 
+use alipes_net::api_keys::ApiKeys;
 use alipes_net::connection::{RequestBody, TrackedBody, TransportStream, drive_call, drive_connection};
 use alipes_net::http2;
 use alipes_net::phase::Shutdown;
@@ -31,8 +32,8 @@ pub struct GrpcProtocol {
 
 impl GrpcProtocol {
     /// gRPC in front of a service, as its configuration says.
-    pub fn new(service: Arc<Service>) -> GrpcProtocol {
-        GrpcProtocol { policy: ListenerPolicy::new(ListenerKind::Grpc, &service.config), service }
+    pub fn new(service: Arc<Service>, api_keys: &Arc<ApiKeys>) -> GrpcProtocol {
+        GrpcProtocol { policy: ListenerPolicy::new(ListenerKind::Grpc, &service.config, api_keys), service }
     }
 }
 
@@ -102,6 +103,11 @@ fn refuse(
 ) -> Option<Box<Response<ResponseBody>>> {
     if headers.len() > policy.limits.max_header_count {
         return Some(Box::new(status::no_grpc(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)));
+    }
+    if !policy.api_keys.is_empty()
+        && let Some(fault) = policy.api_keys.fault(methods::group(method), headers)
+    {
+        return Some(Box::new(status::refusal(&InferError::new(Code::Unauthenticated, fault.text()))));
     }
     if let Some(header) = missing_header(policy, method, headers) {
         let text = format!("This protocol is restricted, expecting header '{header}'");

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
+use alipes_net::api_keys::ApiKeys;
 use alipes_net::connection::{
     Call, End, RequestBody, Spelling, TrackedBody, TransportStream, drive_call, drive_connection,
 };
@@ -43,8 +44,8 @@ pub struct HttpProtocol {
 
 impl HttpProtocol {
     /// HTTP in front of a service, as its configuration says.
-    pub fn new(service: Arc<Service>) -> HttpProtocol {
-        let policy = ListenerPolicy::new(ListenerKind::Http, &service.config);
+    pub fn new(service: Arc<Service>, api_keys: &Arc<ApiKeys>) -> HttpProtocol {
+        let policy = ListenerPolicy::new(ListenerKind::Http, &service.config, api_keys);
         let (sites, cors) = (SitePolicy::new(&service.config), Cors::new(&service.config));
         HttpProtocol { policy, sites, cors, service }
     }

@@ -18,7 +18,7 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DE
 
 /// Headers that the routes read, beside those of restricted groups.
 const HEADERS: &str = "Accept, Authorization, Content-Encoding, Content-Type, Inference-Header-Content-Length, \
-                       X-Request-Id, traceparent, tracestate";
+                       X-Api-Key, X-Request-Id, traceparent, tracestate";
 
 /// Headers of responses that say something to a page.
 const EXPOSED: HeaderValue =

@@ -3,8 +3,10 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use alipes_net::api_keys::{ApiKeys, KeyFault};
 use alipes_net::connection::RequestBody;
-use alipes_net::restricted::Restrictions;
+use alipes_net::policy::ListenerPolicy;
+use alipes_net::restricted::{Group, Restrictions};
 use alipes_protocol::InferError;
 use alipes_request::inflight::stopping;
 use alipes_service::{ModelVersion, Service};
@@ -23,19 +25,22 @@ use super::{
 
 const UNDECODABLE: &str = "the name in the path is no UTF-8 once it is percent-decoded";
 
-/// Answers a request, unless it lacks the header that its group needs, comes from a page that may not send it, or the
-/// server stops and refuses it.
+/// Answers a request, unless it lacks a key or the header that its group needs, comes from a page that may not send it,
+/// or the server stops and refuses it.
 pub async fn handle(
     http: &HttpProtocol,
     request: Box<Request<RequestBody>>,
     caller: Caller<'_>,
     refusing: bool,
 ) -> Response<ResponseBody> {
+    if let Some(fault) = key_fault(&http.policy.api_keys, &request) {
+        return without_body(response::unauthenticated(fault), request.into_body());
+    }
     if let Some(header) = missing_header(&http.policy.restrictions, &request) {
         return without_body(response::restricted(header), request.into_body());
     }
     if let Some(fault) = http.sites.fault(&request, caller.peer.address)
-        && !has_key(&http.policy.restrictions, &request)
+        && !has_key(&http.policy, &request)
     {
         return without_body(fault.response(), request.into_body());
     }
@@ -43,6 +48,21 @@ pub async fn handle(
         return without_body(response::error(&stopping()), request.into_body());
     }
     pin!(answer(&http.service, request, caller)).await
+}
+
+/// Why a request is not admitted that needs a key.
+#[inline]
+fn key_fault(keys: &ApiKeys, request: &Request<RequestBody>) -> Option<KeyFault> {
+    if keys.is_empty() {
+        return None;
+    }
+    let (path, headers) = (request.uri().path(), request.headers());
+    match Route::of(request.method(), path) {
+        Route::Page if page::is_wanted(headers) => {
+            page::GROUPS.into_iter().find_map(|group| keys.fault(Some(group), headers))
+        }
+        route => keys.fault(route.group(path), headers),
+    }
 }
 
 /// The header that a request lacks in a restricted group.
@@ -60,11 +80,14 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestB
     }
 }
 
-/// Whether a request that lacks no header is of a restricted group: what page it comes from does not matter then.
+/// Whether a request that lacks nothing has shown a key, or the header of a restricted group: what page it comes from
+/// does not matter then.
 #[cold]
-fn has_key(restrictions: &Restrictions, request: &Request<RequestBody>) -> bool {
+fn has_key(policy: &ListenerPolicy, request: &Request<RequestBody>) -> bool {
     let path = request.uri().path();
-    Route::of(request.method(), path).group(path).is_some_and(|group| restrictions.guard(group))
+    let group = Route::of(request.method(), path).group(path);
+    let is_restricted = |group: Group| policy.restrictions.guard(group);
+    policy.api_keys.guard(group) || group.is_some_and(is_restricted)
 }
 
 #[cold]

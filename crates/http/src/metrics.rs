@@ -4,10 +4,12 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use alipes_net::api_keys::ApiKeys;
 use alipes_net::connection::{TrackedBody, TransportStream, drive_connection};
 use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
 use alipes_net::protocol::{Protocol, Serving};
+use alipes_net::restricted::Group;
 use alipes_service::Service;
 use alipes_service::offload::offload;
 use alipes_stats::turn::note_request;
@@ -31,8 +33,8 @@ pub struct MetricsProtocol {
 
 impl MetricsProtocol {
     /// The metrics of a service.
-    pub fn new(service: Arc<Service>) -> MetricsProtocol {
-        MetricsProtocol { policy: ListenerPolicy::new(ListenerKind::Metrics, &service.config), service }
+    pub fn new(service: Arc<Service>, api_keys: &Arc<ApiKeys>) -> MetricsProtocol {
+        MetricsProtocol { policy: ListenerPolicy::new(ListenerKind::Metrics, &service.config, api_keys), service }
     }
 }
 
@@ -55,7 +57,10 @@ async fn serve_connection(transport: TransportStream, metrics: Arc<MetricsProtoc
         let (metrics, mut call) = (Arc::clone(&metrics), activity.begin());
         record(&metrics.service, &mut call, &request, peer);
         async move {
-            let mut response = handle(&metrics.service, &request).await;
+            let mut response = match metrics.policy.api_keys.fault(Some(Group::Metrics), request.headers()) {
+                Some(fault) => response::unauthenticated(fault),
+                None => handle(&metrics.service, &request).await,
+            };
             if call.ending().is_announced() {
                 response::announce_close(&mut response);
             }

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use alipes_net::api_keys::KeyFault;
 use alipes_net::connection::CutOff;
 use alipes_protocol::trace::Trace;
 use alipes_protocol::{Code, InferError, Origin};
@@ -12,7 +13,7 @@ use alipes_request::inflight::unfinished;
 use alipes_stats::trace::sent::Sent;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, SERVER};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, SERVER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
@@ -198,6 +199,13 @@ pub fn call_error(error: &InferError) -> Response<ResponseBody> {
     if error.code == Code::TooLarge {
         *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
     }
+    response
+}
+
+/// 401 for a request without a key of the server, with the challenge that the status asks for.
+pub fn unauthenticated(fault: KeyFault) -> Response<ResponseBody> {
+    let mut response = error(&InferError::new(Code::Unauthenticated, fault.text()));
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(fault.challenge()));
     response
 }
 

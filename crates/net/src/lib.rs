@@ -5,6 +5,7 @@
 
 mod acceptor;
 pub mod aligned;
+pub mod api_keys;
 pub mod bind;
 mod capacity;
 pub mod connection;

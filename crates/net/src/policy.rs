@@ -6,6 +6,7 @@ use std::time::Duration;
 use alipes_protocol::limits::{GRPC_IDLE_PING_TIME, METRICS_IDLE_TIME};
 use alipes_spec::{ConnectionSpec, KeepaliveSpec, ServerConfig};
 
+use super::api_keys::ApiKeys;
 use super::connection::{ConnectionTimeouts, TransportStream, Watchdog};
 use super::http2::{FrameGuard, PingRules};
 use super::phase::Phase;
@@ -49,6 +50,8 @@ pub struct ListenerPolicy {
     pub limits: ConnectionSpec,
     /// Time-outs of a connection.
     pub timeouts: ConnectionTimeouts,
+    /// Keys that requests need, on all listeners.
+    pub api_keys: Arc<ApiKeys>,
     /// Requests that need a header.
     pub restrictions: Restrictions,
     /// Interval between two pings of the server, and time-out of their acknowledgement.
@@ -58,12 +61,13 @@ pub struct ListenerPolicy {
 }
 
 impl ListenerPolicy {
-    /// The policy of a listener, as the server's configuration says.
-    pub fn new(kind: ListenerKind, config: &ServerConfig) -> ListenerPolicy {
+    /// The policy of a listener, as the server's configuration says; its keys change while it serves.
+    pub fn new(kind: ListenerKind, config: &ServerConfig, api_keys: &Arc<ApiKeys>) -> ListenerPolicy {
         let limits = config.connections.clone();
         let keepalive = (kind == ListenerKind::Grpc).then_some(&config.keepalive);
         ListenerPolicy {
             kind,
+            api_keys: Arc::clone(api_keys),
             timeouts: timeouts(kind, &limits, keepalive),
             restrictions: match kind {
                 ListenerKind::Http => Restrictions::http(&config.http_restricted),

@@ -27,7 +27,7 @@ pub enum Code {
     DeadlineExceeded,
     /// There is no room for it now.
     Overloaded,
-    /// The caller sent no valid credentials; answered by proxies in front of a server.
+    /// The caller sent no valid credentials: no key of the server, or none for a proxy in front of it.
     Unauthenticated,
     /// The caller lacks the permission; answered by proxies in front of a server.
     PermissionDenied,

@@ -185,6 +185,13 @@ impl Server {
         })
     }
 
+    fn set_api_keys(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<()> {
+        detached(py, || {
+            self.inner.set_api_keys(keys);
+            Ok(())
+        })
+    }
+
     fn limit_memory(&self, py: Python<'_>, inflight_bytes: u64, connection_bytes: u64) -> PyResult<()> {
         detached(py, || {
             self.inner.limit_memory(inflight_bytes, connection_bytes);

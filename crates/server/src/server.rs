@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use alipes_grpc::GrpcProtocol;
 use alipes_http::{HttpProtocol, MetricsProtocol};
+use alipes_net::api_keys::ApiKeys;
 use alipes_net::bind::{BindError, BoundSocket};
 use alipes_net::listener::Listener;
 use alipes_net::network::{Network, NetworkOptions, ThreadHooks};
@@ -103,20 +104,20 @@ impl Prepared {
         Ok(Some(Prepared { kind, socket, tls }))
     }
 
-    fn listen(self, service: &Arc<Service>) -> Result<Listener, StartError> {
+    fn listen(self, service: &Arc<Service>, api_keys: &Arc<ApiKeys>) -> Result<Listener, StartError> {
         let kind = self.kind;
         let socket = self.socket.listen().map_err(|cause| StartError::Bind { kind, cause })?;
-        Ok(Listener { socket, protocol: protocol(kind, service), tls: self.tls })
+        Ok(Listener { socket, protocol: protocol(kind, service, api_keys), tls: self.tls })
     }
 }
 
 /// The protocol of each listener.
-fn protocol(kind: ListenerKind, service: &Arc<Service>) -> Arc<dyn Protocol> {
+fn protocol(kind: ListenerKind, service: &Arc<Service>, api_keys: &Arc<ApiKeys>) -> Arc<dyn Protocol> {
     let service = Arc::clone(service);
     match kind {
-        ListenerKind::Http => Arc::new(HttpProtocol::new(service)),
-        ListenerKind::Grpc => Arc::new(GrpcProtocol::new(service)),
-        ListenerKind::Metrics => Arc::new(MetricsProtocol::new(service)),
+        ListenerKind::Http => Arc::new(HttpProtocol::new(service, api_keys)),
+        ListenerKind::Grpc => Arc::new(GrpcProtocol::new(service, api_keys)),
+        ListenerKind::Metrics => Arc::new(MetricsProtocol::new(service, api_keys)),
     }
 }
 
@@ -138,6 +139,8 @@ pub struct Server {
     /// What it serves.
     pub service: Arc<Service>,
     phases: Arc<Phases>,
+    /// Keys that clients show, on all of its listeners.
+    api_keys: Arc<ApiKeys>,
     /// Certificates of its listeners.
     encryption: Vec<Arc<Tls>>,
     state: Mutex<State>,
@@ -153,6 +156,7 @@ impl Server {
     /// threads.
     pub fn bind(config: ServerConfig) -> Result<Server, StartError> {
         let prepared = Prepared::all(&config)?;
+        let api_keys = Arc::new(ApiKeys::new(config.api_keys.as_ref()));
         let service = Arc::new(compose::service(config));
         let network = Network::start(NetworkOptions {
             threads: network_threads(&service.config),
@@ -164,7 +168,7 @@ impl Server {
         service.reactors.set(network.event_loops().to_vec());
         let phases = Arc::clone(network.phases());
         let encryption = prepared.iter().filter_map(|prepared| prepared.tls.clone()).collect();
-        Ok(Server { service, phases, encryption, state: Mutex::new(State::Bound(prepared, network)) })
+        Ok(Server { service, phases, api_keys, encryption, state: Mutex::new(State::Bound(prepared, network)) })
     }
 
     /// Begins to accept connections.
@@ -181,7 +185,7 @@ impl Server {
                 return Err(StartError::Started);
             }
         };
-        let listen = |prepared: Prepared| prepared.listen(&self.service);
+        let listen = |prepared: Prepared| prepared.listen(&self.service, &self.api_keys);
         let listeners: Vec<Listener> = match prepared.into_iter().map(listen).collect() {
             Ok(listeners) => listeners,
             Err(error) => {
@@ -202,6 +206,11 @@ impl Server {
     pub fn reload(&self) {
         self.encryption.iter().for_each(|tls| self.service.events.push(tls.renew()));
         self.service.traces.reopen();
+    }
+
+    /// Takes other keys of clients in the place of all, where it asks for keys.
+    pub fn set_api_keys(&self, keys: Vec<String>) {
+        self.api_keys.replace(keys);
     }
 
     /// Bounds what is in flight, and connections where their number is derived, by other amounts of memory in bytes.

@@ -1,5 +1,7 @@
 //! Endpoints: addresses, encryption, restricted requests, and limits on connections.
 
+use std::fmt;
+
 use alipes_protocol::limits;
 use serde::Deserialize;
 
@@ -45,6 +47,23 @@ pub struct RestrictionSpec {
     pub header: String,
     /// The value that it must have.
     pub value: String,
+}
+
+/// Keys that clients show on every listener.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApiKeySpec {
+    /// The keys.
+    pub keys: Vec<String>,
+    /// Names of the groups whose requests need none.
+    pub open: Vec<String>,
+}
+
+impl fmt::Debug for ApiKeySpec {
+    /// Without the keys: who reads a log gets no access.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ApiKeySpec").field("keys", &self.keys.len()).field("open", &self.open).finish()
+    }
 }
 
 /// Limits on connections. A time or rate of 0 means no limit.

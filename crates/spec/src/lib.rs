@@ -31,7 +31,7 @@ mod warmup;
 pub use address_range::AddressRange;
 pub use call_endpoint::{CallEndpoint, CallMethod};
 pub use cloud_events::CloudEventSpec;
-pub use endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
+pub use endpoints::{ApiKeySpec, ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec, TlsSpec};
 pub use engine::{
     EngineSpec, EnsembleSpec, OnnxruntimeSpec, ProviderKind, ProviderSpec, StepSpec, StreamingSpec, Update, WorkerSpec,
 };

@@ -4,7 +4,7 @@ use alipes_protocol::{TritonRelease, limits};
 use serde::Deserialize;
 
 use crate::cloud_events::CloudEventSpec;
-use crate::endpoints::{ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec};
+use crate::endpoints::{ApiKeySpec, ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec};
 use crate::forwarding::{self, Forwarding};
 use crate::log::LogSettings;
 use crate::paths::PathSpec;
@@ -112,6 +112,9 @@ pub struct ServerConfig {
     /// Keep-alive of gRPC connections.
     #[serde(default)]
     pub keepalive: KeepaliveSpec,
+    /// Keys that clients show; none where the server asks for none.
+    #[serde(default)]
+    pub api_keys: Option<ApiKeySpec>,
     /// HTTP requests that need a header.
     #[serde(default)]
     pub http_restricted: Vec<RestrictionSpec>,

@@ -125,7 +125,7 @@ def advise(  # noqa: PLR0913  # where, what and how long, by name
         around = round_trip_ms(client)
         time.sleep(seconds)
         seen = flows(before, Reading.now(client, model), client)
-        share = processor_share(metrics_url or _metrics_url(address, tls))
+        share = processor_share(metrics_url or _metrics_url(address, tls), headers)
         findings = [find(flow, Surroundings(around, share)) for flow in seen]
         tried = None
         chosen = next((pair for pair in zip(findings, seen, strict=True) if pair[0].change is not None), None)

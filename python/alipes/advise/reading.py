@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from alipes.client.api_key import keyed_headers
 from alipes.config.override import from_document
 from alipes.config.schema import ModelConfig
 
@@ -200,10 +201,11 @@ def round_trip_ms(client: Client) -> float:
     return statistics.median(times) * 1000
 
 
-def processor_share(metrics_url: str) -> float | None:
+def processor_share(metrics_url: str, headers: Mapping[str, str] | None) -> float | None:
     """The share of all processors that the machine uses, as its metrics say it; `None` where they do not."""
+    question = urllib.request.Request(metrics_url, headers=dict(keyed_headers(headers)))
     try:
-        with urllib.request.urlopen(metrics_url, timeout=_WAIT_S) as answer:
+        with urllib.request.urlopen(question, timeout=_WAIT_S) as answer:
             text = answer.read(_MAX_METRICS_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return None

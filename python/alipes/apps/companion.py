@@ -74,8 +74,9 @@ class PagesCompanion:
                 server.report_models()
             shown = functions | others
             models = [model for model in server.models() if model.name not in shown]
-            server.set_page(*openapi_page(shown.values(), models, _core.version()))
+            page = openapi_page(shown.values(), models, _core.version(), has_keys=server.has_keys)
+            server.set_page(*page)
             if not self._has_pages:
-                for page in docs_pages():
-                    server.set_page(*page)
+                for docs in docs_pages():
+                    server.set_page(*docs)
                 self._has_pages = True

@@ -22,8 +22,16 @@ _ERRORS: Final = {
     "500": "The function failed.",
 }
 
+_SCHEMES: Final = {
+    "Bearer": {"type": "http", "scheme": "bearer"},
+    "X-Api-Key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+}
+"""How a request shows its key: either way will do."""
 
-def openapi_page(functions: Iterable[Mapping[str, Any]], models: Iterable[ServedModel], version: str) -> Page:
+
+def openapi_page(
+    functions: Iterable[Mapping[str, Any]], models: Iterable[ServedModel], version: str, *, has_keys: bool = False
+) -> Page:
     """`/openapi.json` of a server.
 
     Args:
@@ -31,8 +39,13 @@ def openapi_page(functions: Iterable[Mapping[str, Any]], models: Iterable[Served
             over.
         models: All other models.
         version: Release of the server.
+        has_keys: Whether requests must show a key.
     """
-    return Page("/openapi.json", "application/json", json.dumps(openapi_document(functions, models, version)).encode())
+    document = openapi_document(functions, models, version)
+    if has_keys:
+        document["components"]["securitySchemes"] = _SCHEMES
+        document["security"] = [{name: []} for name in _SCHEMES]
+    return Page("/openapi.json", "application/json", json.dumps(document).encode())
 
 
 def openapi_document(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from alipes.cli.connection import Header, TlsRoots, Url, default_address, one_address, read_headers, with_scheme
+from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, default_address, one_address, read_headers, with_scheme
 from alipes.cli.failures import UsageFailed, perform
 from alipes.leaving import leaving_on_signals
 
@@ -45,6 +45,7 @@ def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
     ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="With --try: leave it where it made nothing slower.")] = False,
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
@@ -69,7 +70,7 @@ def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
             metrics_url=metrics_url,
             try_change=try_change,
             keep=keep,
-            headers=read_headers(header),
+            headers=read_headers(header, api_key),
             tls=tls,
         )
         if as_json:

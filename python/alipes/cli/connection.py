@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_ADDRESS",
     "HANDLE",
+    "ApiKey",
     "Header",
     "Timeout",
     "TlsRoots",
@@ -55,6 +56,15 @@ Header = Annotated[
     list[str] | None,
     typer.Option("--header", metavar="NAME:VALUE", help="A header that the server asks for; any number."),
 ]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key",
+        metavar="KEY",
+        show_default=False,
+        help="The key that the server asks for; left out, the variable ALIPES_API_KEY, which other users cannot see.",
+    ),
+]
 TlsRoots = Annotated[
     Path | None,
     typer.Option(
@@ -66,11 +76,11 @@ Timeout = Annotated[float, typer.Option("--timeout", min=0.001, metavar="SECONDS
 
 def connect(
     url: Sequence[str] | None,
-    headers: Sequence[str] | None = None,
+    headers: Mapping[str, str],
     tls_roots: Path | None = None,
     timeout_s: float | None = 60.0,
 ) -> Client:
-    """A client for the server that the options name, or for several.
+    """A client for the server that the options name, or for several; `headers` has the key, if there is one.
 
     Raises:
         CommandFailed: If what answers there is no model server.
@@ -82,7 +92,8 @@ def connect(
     addresses = addresses_of(url, encrypted=tls is not None)
     try:
         # A person decides whether to try again.
-        return Client(addresses, timeout_s=timeout_s, retry=Retry(times=0), headers=read_headers(headers), tls=tls)
+        once = Retry(times=0)
+        return Client(addresses, timeout_s=timeout_s, retry=once, headers=headers, api_key="", tls=tls)
     except TlsError:
         raise
     except (TransportError, ConfigError) as error:
@@ -178,19 +189,22 @@ def launched() -> Detached | None:
     return server
 
 
-def read_headers(lines: Sequence[str] | None) -> dict[str, str]:
-    """The headers by name.
+def read_headers(lines: Sequence[str] | None, api_key: str | None) -> dict[str, str]:
+    """The headers by name, among them the one of a key.
 
     Raises:
+        ConfigError: If the key cannot stand in a header.
         UsageFailed: If one is not of the form NAME:VALUE.
     """
+    from alipes.client.api_key import keyed_headers
+
     headers = {}
     for line in lines or ():
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise UsageFailed(f"write --header NAME:VALUE, not {line!r}")
         headers[name.strip()] = value.strip()
-    return headers
+    return dict(keyed_headers(headers, api_key))
 
 
 def with_scheme(address: str, *, encrypted: bool) -> str:

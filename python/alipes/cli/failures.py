@@ -19,10 +19,18 @@ from alipes.errors import (
     Unauthenticated,
 )
 
-__all__ = ["INTERRUPTED", "NOT_RUNNING", "CommandFailed", "UsageFailed", "abridged", "perform"]
+__all__ = ["GIVE_KEY", "INTERRUPTED", "NOT_RUNNING", "CommandFailed", "UsageFailed", "abridged", "perform"]
 
 NOT_RUNNING: Final = "start a server with `alipes serve REPOSITORY`, or name one with --url"
 """What to do where nobody answers."""
+
+GIVE_KEY: Final = "give the key that the server asks for with --api-key, or in ALIPES_API_KEY"
+
+_MENDS: Final = {
+    DeadlineExceeded: "allow more time, with --timeout where the verb has it",
+    Unauthenticated: GIVE_KEY,
+    PermissionDenied: "add what the server asks for with --header NAME:VALUE",
+}
 
 _NOT_SERVED: Final = ("has no available versions", "is not found", "is not ready")
 """What servers say of a model that they have and do not serve. Source: Triton."""
@@ -87,10 +95,9 @@ def _explained(error: AlipesError | OSError) -> tuple[str, str]:
     """What to do and what was seen."""
     if isinstance(error, TransportError) and not isinstance(error, TlsError) and not error.reached:
         return NOT_RUNNING, str(error)
-    if isinstance(error, DeadlineExceeded):
-        return "allow more time, with --timeout where the verb has it", str(error)
-    if isinstance(error, Unauthenticated | PermissionDenied):
-        return "add what the server asks for with --header NAME:VALUE", str(error)
+    for kind, mend in _MENDS.items():
+        if isinstance(error, kind):
+            return mend, str(error)
     seen, has, names = str(error).partition("; the server has ")
     if has:
         return f"the server has {names}", seen

@@ -37,11 +37,10 @@ says so in the log, "Refused" ends the start unless the value is the default.
 _COMMON_HEADINGS: Final = {
     "Everyday": "Server",
     "Server": "Server",
+    "Access": "Endpoints",
     "HTTP": "Endpoints",
     "gRPC": "Endpoints",
     "Metrics": "Endpoints",
-    "Response cache": "Backends and cache",
-    "Backends": "Backends and cache",
 }
 """Heading in the table -> heading on the short page, which has few flags of each."""
 

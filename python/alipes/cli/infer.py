@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from alipes.cli.connection import Header, Timeout, TlsRoots, Url, connect
+from alipes.cli.connection import ApiKey, Header, Timeout, TlsRoots, Url, connect, read_headers
 from alipes.cli.failures import perform
 from alipes.errors import InferError
 
@@ -47,6 +47,7 @@ def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
     output: Outputs = None,
     timeout: Timeout = 60.0,
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outputs as JSON, whole.")] = False,
 ) -> int:
@@ -63,7 +64,7 @@ def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
         words = inputs or []
         check_options(words, _options(context))
-        with connect(url, header, tls_roots, timeout) as client:
+        with connect(url, read_headers(header, api_key), tls_roots, timeout) as client:
             signature = client.signature(model, version)
             typed = Reader(signature).request(words)
             for note in typed.notes:
@@ -95,6 +96,7 @@ def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
     version: Version = "",
     timeout: Timeout = 60.0,
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
 ) -> int:
     """Call a function that is served as a model, and print its value alone.
@@ -108,7 +110,7 @@ def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
         words = arguments or []
         check_options(words, _options(context))
-        with connect(url, header, tls_roots, timeout) as client:
+        with connect(url, read_headers(header, api_key), tls_roots, timeout) as client:
             signature = client.signature(function, version)
             typed = Reader(signature).call(words)
             for answer in _answers(client, function, version, typed, None):

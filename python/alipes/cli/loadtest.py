@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.cli import loadtest_options as options
-from alipes.cli.connection import Header, TlsRoots, Url, addresses_of, read_headers
+from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, addresses_of, read_headers
 from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.loadtest_sent import Sender, Sent
 from alipes.cli.loadtest_view import View
@@ -48,6 +48,7 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
     model: options.Model = "",
     url: Url = None,
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
     callers: options.Callers = None,
     rate: options.Rate = None,
@@ -129,7 +130,7 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
             ends_early=duration is None,
         )
         tls = Tls(roots=tls_roots) if tls_roots else None
-        headers = read_headers(header)
+        headers = read_headers(header, api_key)
         files = [check_path(file) for file in save or ()]
         paces = paces_of(callers, rate, even, intervals, in_flight)
         if compare is not None and (mix or len(paces) > 1 or count is not None):

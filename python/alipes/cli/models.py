@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from alipes.cli.columns import print_columns
-from alipes.cli.connection import Header, TlsRoots, Url, connect
+from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, connect, read_headers
 from alipes.cli.failures import CommandFailed, perform
 from alipes.config.nearest import nearest_first
 from alipes.errors import InferError
@@ -40,11 +40,17 @@ LoadTimeout = Annotated[
 
 
 @models_app.command("list")
-def list_models(url: Url = None, header: Header = None, tls_roots: TlsRoots = None, as_json: AsJson = False) -> int:
+def list_models(
+    url: Url = None,
+    header: Header = None,
+    api_key: ApiKey = None,
+    tls_roots: TlsRoots = None,
+    as_json: AsJson = False,
+) -> int:
     """Print each model with its versions, their state, and why one is not ready."""
 
     def action() -> int:
-        with connect(url, header, tls_roots) as client:
+        with connect(url, read_headers(header, api_key), tls_roots) as client:
             entries = client.models()
         if as_json:
             print(json.dumps([entry_document(entry) for entry in entries], indent=2))
@@ -62,13 +68,14 @@ def load(
     models: Names,
     url: Url = None,
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
     timeout: LoadTimeout = None,
 ) -> int:
     """Load models, or load them again with what their folders hold now."""
 
     def action() -> int:
-        with connect(url, header, tls_roots) as client:
+        with connect(url, read_headers(header, api_key), tls_roots) as client:
             for model in models:
                 _control(client, model, lambda name: client.load(name, timeout_s=timeout))
                 _print_loaded(model, client.models())
@@ -78,10 +85,11 @@ def load(
 
 
 @models_app.command()
-def unload(
+def unload(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     models: Names,
     url: Url = None,
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
     dependents: Annotated[bool, typer.Option("--dependents", help="Unload too what an ensemble alone uses.")] = False,
     timeout: LoadTimeout = None,
@@ -89,7 +97,7 @@ def unload(
     """Unload models, after the requests that they have."""
 
     def action() -> int:
-        with connect(url, header, tls_roots) as client:
+        with connect(url, read_headers(header, api_key), tls_roots) as client:
             for model in models:
                 _control(client, model, lambda name: client.unload(name, dependents=dependents, timeout_s=timeout))
                 print(f"unloaded {model}")

@@ -10,7 +10,7 @@ import typer
 
 from alipes.cli.amounts import span
 from alipes.cli.columns import print_columns
-from alipes.cli.connection import Header, TlsRoots, Url, connect, one_address
+from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, connect, one_address, read_headers
 from alipes.cli.failures import perform
 
 __all__ = ["stats"]
@@ -22,7 +22,7 @@ _NS_IN_US: Final = 1000
 Document = Mapping[str, Any]
 
 
-def stats(
+def stats(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     model: Annotated[
         str, typer.Argument(metavar="MODEL", show_default=False, help="One model; all that are loaded by default.")
     ] = "",
@@ -31,6 +31,7 @@ def stats(
         str, typer.Option("--model-version", show_default=False, help="One version; all by default.")
     ] = "",
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what the server says, as it is.")] = False,
 ) -> int:
@@ -42,7 +43,7 @@ def stats(
 
     def action() -> int:
         one_address(url, "each server counts by itself")
-        with connect(url, header, tls_roots) as client:
+        with connect(url, read_headers(header, api_key), tls_roots) as client:
             if model:
                 client.metadata(model, version)  # names the models that there are where there is none of this name
             documents = client.statistics(model, version)

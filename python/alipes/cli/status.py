@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,6 +13,7 @@ import typer
 from alipes.cli.columns import print_columns
 from alipes.cli.connection import (
     HANDLE,
+    ApiKey,
     Header,
     TlsRoots,
     Url,
@@ -56,6 +56,7 @@ def status(
     ] = None,
     url: Url = None,
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
@@ -64,13 +65,15 @@ def status(
     def action() -> int:
         handle, address = _find(server, one_address(url, "a status is that of one server"))
         if handle is None:
-            return _report(address, header, tls_roots, as_json=as_json)
+            return _report(address, read_headers(header, api_key), tls_roots, as_json=as_json)
         with handle:
             state = handle.status()
             if not as_json:
                 show(handle)
             if state == "ready":
-                return _report(endpoint_of(handle), header, tls_roots, as_json=as_json, headed=True)
+                return _report(
+                    endpoint_of(handle), read_headers(header, api_key), tls_roots, as_json=as_json, headed=True
+                )
             if as_json:
                 print(json.dumps({"ready": False, "state": state}, indent=2))
             return 1
@@ -108,7 +111,7 @@ def _find(server: str | None, url: str | None) -> tuple[Detached | None, str | N
 
 def _report(
     address: str | None,
-    headers: Sequence[str] | None,
+    headers: dict[str, str],
     tls_roots: Path | None,
     *,
     as_json: bool,
@@ -116,7 +119,7 @@ def _report(
 ) -> int:
     """Prints what a server says of itself; `headed` where its state and its address are printed already."""
     with connect(None if address is None else [address], headers, tls_roots, _TIMEOUT_S) as client:
-        name = _server_name(client, read_headers(headers))
+        name = _server_name(client, headers)
         ready, entries = client.is_ready(), client.models()
     if as_json:
         models = [entry_document(entry) for entry in entries]

@@ -15,14 +15,14 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from alipes.cli.connection import Header, Url, http_url, one_address, read_headers
-from alipes.cli.failures import NOT_RUNNING, CommandFailed, perform
+from alipes.cli.connection import ApiKey, Header, Url, http_url, one_address, read_headers
+from alipes.cli.failures import GIVE_KEY, NOT_RUNNING, CommandFailed, perform
 from alipes.cli.waiting_view import view
 
 Document = dict[str, Any]
 
 _MENDS: Final = {
-    401: "add what the server asks for with --header NAME:VALUE",
+    401: GIVE_KEY,
     403: "add what the server asks for with --header NAME:VALUE",
     404: "see with `alipes models list` which models are ready",
 }
@@ -41,11 +41,12 @@ class ExplainFailed(CommandFailed):
     """The server could not be asked, or said no; the text says what to do."""
 
 
-def explain_model(
+def explain_model(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model.")],
     version: Annotated[str, typer.Option("--model-version", help="One version; the highest by default.")] = "",
     url: Url = None,
     header: Header = None,
+    api_key: ApiKey = None,
     watch: Annotated[
         float | None, typer.Option(min=0.05, max=3600, metavar="SECONDS", help="Look so often, until Ctrl-C.")
     ] = None,
@@ -55,7 +56,7 @@ def explain_model(
     console = Console()
 
     def action() -> int:
-        headers = read_headers(header)
+        headers = read_headers(header, api_key)
         place = _place(http_url(one_address(url, "each server has its own queues")), model, version)
         if watch is not None:
             _watch(lambda: ask(place, headers), watch, console)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from alipes.config.api_keys import read_api_keys
 from alipes.config.caching import read_cache
 from alipes.config.cloud_events import read_cloud_events
 from alipes.config.endpoints import check_endpoints
@@ -182,6 +183,9 @@ def _options(
         ("grpc_restricted", "grpc-restricted-protocol", "protocol"),
     ):
         fields[option] = read_restrictions(flag, word, _words(values[flag]))
+    fields["api_keys"] = read_api_keys(
+        _words(values["api-key"]), str(values["api-key-file"]), _words(values["api-key-open"])
+    )
     keys = [one.header for one in fields["http_restricted"]]
     keys += [f"{GRPC_PREFIX}{one.header}" for one in fields["grpc_restricted"]]
     fields |= read_payloads(fields, keys, environ)

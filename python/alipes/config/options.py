@@ -80,6 +80,21 @@ class Restriction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKeyOptions:
+    """The keys that clients must show.
+
+    Attributes:
+        keys: Those that were named; no text that shows the options has them.
+        file: A file of more; empty for none.
+        open_groups: Groups of requests that need no key.
+    """
+
+    keys: tuple[str, ...] = field(repr=False)
+    file: str
+    open_groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
     """What connections may take. Times and rates of 0 set no limit.
 
@@ -419,6 +434,7 @@ class ServerOptions:
         metrics: The metrics endpoint.
         connections: What connections may take.
         keepalive: How gRPC connections are kept.
+        api_keys: The keys that clients must show; None where the server asks for none.
         http_restricted: What HTTP asks a header for.
         grpc_restricted: What gRPC asks metadata for.
         http_cors_origins: Origins whose pages may send what changes something, and read answers; `("*",)` means all.
@@ -474,6 +490,7 @@ class ServerOptions:
     log: LogOptions
     trace: TraceOptions
     payloads: PayloadOptions
+    api_keys: ApiKeyOptions | None = None
     cloud_events: CloudEventOptions = CloudEventOptions()
     describes_models: bool = False
     origins: Mapping[str, Origin] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import Final
 
 from alipes.config.options import Endpoint, Restriction, ServerOptions
 
-__all__ = ["unguarded"]
+__all__ = ["reached_by_anybody", "unguarded"]
 
 _HTTP_ALONE: Final = frozenset(("endpoint", "openapi"))  # groups of requests that gRPC does not have
 
@@ -25,6 +25,28 @@ def unguarded(options: ServerOptions) -> list[str]:
     ]
     open_ones = [listener for listener in listeners if listener[2].enabled]
     return [*_open_groups(options), *_plain_listeners(open_ones)]
+
+
+def reached_by_anybody(options: ServerOptions) -> str | None:
+    """What anybody can do who reaches the server from another machine, in one line; None where that is nothing."""
+    if options.api_keys is not None:
+        return None
+    listeners = [("http", options.http, options.http_restricted), ("grpc", options.grpc, options.grpc_restricted)]
+    reached = [
+        (protocol, endpoint, _groups(restricted))
+        for protocol, endpoint, restricted in listeners
+        if endpoint.enabled and not endpoint.tls.mutual and _is_reached_from_outside(endpoint)
+    ]
+    loads = options.repository.control_mode == "explicit"
+    acts = (("inference", "ask its models"), *((("model-repository", "load and unload them"),) if loads else ()))
+    open_acts = [act for group, act in acts if any(group not in groups for *_, groups in reached)]
+    if not open_acts:
+        return None
+    where = " and ".join(f"{protocol}://{endpoint.address}" for protocol, endpoint, _ in reached)
+    return (
+        f"anybody who reaches {where} can {' and '.join(open_acts)}: --api-key asks clients for a key, and an address "
+        "of 127.0.0.1 serves this machine alone"
+    )
 
 
 def _open_groups(options: ServerOptions) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeAlias
 
 from alipes._core import LoadTestEngine, LoadTestRequests
 from alipes.client import Client, Tls
+from alipes.client.api_key import keyed_headers
 from alipes.client.endpoint import Endpoint
 from alipes.client.servers.addresses import Address, places, read_addresses
 from alipes.errors import ConfigError
@@ -166,10 +167,10 @@ def prepare(
     endpoint = Endpoint.parse(address, tls)
     if endpoint.wire == "http" and getattr(source, "stream", False):
         raise ConfigError(f"streams need gRPC: {address} is an address of HTTP", key="stream")
-    names = dict(headers or {})
-    with Client(address, headers=names, tls=tls) as client:
+    names = keyed_headers(headers)
+    with Client(address, headers=dict(names), api_key="", tls=tls) as client:
         security = endpoint.tls.read() if endpoint.tls is not None else None
-        prepared = LoadTestRequests(endpoint.address, endpoint.wire, headers=list(names.items()), tls=security)
+        prepared = LoadTestRequests(endpoint.address, endpoint.wire, headers=names, tls=security)
         source.fill(prepared, client)
     return prepared
 

@@ -135,8 +135,10 @@ def page(where: Place) -> list[Sample]:
         TransportError: If it does not answer, or with something else.
     """
     from alipes._core import ClientLink
+    from alipes.client.api_key import keyed_headers
 
-    link = ClientLink(where.metrics, "http", TIMEOUT_S, None, None if where.tls is None else where.tls.read())
+    security = None if where.tls is None else where.tls.read()
+    link = ClientLink(where.metrics, "http", TIMEOUT_S, keyed_headers(None), security)
     try:
         body = link.call("/metrics", None, TIMEOUT_S)
     except (TransportError, DeadlineExceeded) as error:

@@ -31,6 +31,7 @@ from alipes.serve.instance import Instance
 from alipes.serve.readiness import in_use
 from alipes.serve.recipe import Recipe, Runtime
 from alipes.serve.running import Apart
+from alipes.serve.server_key import key_among
 from alipes.serve.supervisor import ATTEMPTS, end, environment
 
 __all__ = ["Detached", "attach", "launch"]
@@ -47,7 +48,8 @@ class Detached(Instance):
         """Takes a server that was started; from now on clients of this process are led to it."""
         source = _Source(known, handle)
         endpoints = announced(known.recipe) if known.here else ()
-        super().__init__(known.recipe.name, source, Path(known.log), announced=endpoints)
+        key = key_among(known.recipe.flags)
+        super().__init__(known.recipe.name, source, Path(known.log), announced=endpoints, api_key=key)
         self.handle = handle
         self._apart = source
 

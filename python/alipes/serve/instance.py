@@ -58,7 +58,15 @@ class Instance(Verbs):
         log_path: The file with what it wrote.
     """
 
-    def __init__(self, name: str, source: Source, log_path: Path, *, announced: Collection[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        log_path: Path,
+        *,
+        announced: Collection[str],
+        api_key: str | None = None,
+    ) -> None:
         """Takes what runs.
 
         Args:
@@ -66,11 +74,13 @@ class Instance(Verbs):
             source: The owner of the process.
             log_path: Where its output is.
             announced: Endpoints of which its log will say when they are open.
+            api_key: The key that it asks for, where its flags name one.
         """
         self.name = name
         self.log_path = log_path
         self._source = source
         self._closed: Collection[str] = announced
+        self._api_key = api_key
         self._seen_live = False
 
     def __repr__(self) -> str:
@@ -196,8 +206,8 @@ class Instance(Verbs):
         http, grpc = self._source.endpoints.get("http"), self._source.endpoints.get("grpc")
         # Encrypted, it may want a certificate of its clients; the other endpoint, where there is one, need not.
         if http is None or (http.encrypted and grpc is not None and not grpc.encrypted):
-            return look_over_grpc(self._address("grpc"))
-        return look(http.address, encrypted=http.encrypted)
+            return look_over_grpc(self._address("grpc"), self._api_key)
+        return look(http.address, self._api_key, encrypted=http.encrypted)
 
     def _raise_if_lost(self, state: State) -> None:
         if (how := self._source.how()) is not None:

@@ -11,6 +11,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final
 
+from alipes.client.api_key import keyed_headers
 from alipes.errors import AlipesError
 
 __all__ = ["State", "announces", "in_use", "loading", "look", "look_over_grpc", "tail"]
@@ -55,18 +56,19 @@ class State:
     settled: bool = False
 
 
-def look(address: str, *, encrypted: bool = False) -> State:
-    """Asks the server at an HTTP endpoint. Of one that is encrypted no name is checked: nothing secret is asked."""
+def look(address: str, api_key: str | None = None, *, encrypted: bool = False) -> State:
+    """Asks the server at an HTTP endpoint. Of one that is encrypted no name is checked: this machine started it."""
+    headers = dict(keyed_headers(None, api_key))
     if encrypted:
         connection: HTTPConnection = HTTPSConnection(address, timeout=_TIMEOUT_S, context=_any_certificate())
     else:
         connection = HTTPConnection(address, timeout=_TIMEOUT_S)
     try:
-        if _status(connection, "/v2/health/ready") == 200:
+        if _status(connection, "/v2/health/ready", headers) == 200:
             return State(live=True, ready=True)
-        if _status(connection, "/v2/health/live") != 200:
+        if _status(connection, "/v2/health/live", headers) != 200:
             return State(live=False, ready=False)
-        return _not_ready(_index(connection))
+        return _not_ready(_index(connection, headers))
     except (OSError, HTTPException, ValueError):
         return State(live=False, ready=False)
     finally:
@@ -79,11 +81,12 @@ def _any_certificate() -> ssl.SSLContext:
     return context
 
 
-def look_over_grpc(address: str) -> State:
+def look_over_grpc(address: str, api_key: str | None = None) -> State:
     """Asks the server at a gRPC endpoint, where it offers no HTTP."""
     from alipes.client import Client, Retry  # on use: most servers offer HTTP
 
-    with Client(f"grpc://{address}", timeout_s=_TIMEOUT_S, retry=Retry(times=0)) as client:
+    once = Retry(times=0)
+    with Client(f"grpc://{address}", timeout_s=_TIMEOUT_S, retry=once, api_key=api_key) as client:
         if client.is_ready():
             return State(live=True, ready=True)
         if not client.is_live():
@@ -146,15 +149,15 @@ def _end(log: Path) -> bytes:
         return b""
 
 
-def _status(connection: HTTPConnection, path: str) -> int:
-    connection.request("GET", path)
+def _status(connection: HTTPConnection, path: str, headers: dict[str, str]) -> int:
+    connection.request("GET", path, headers=headers)
     response = connection.getresponse()
     response.read()
     return response.status
 
 
-def _index(connection: HTTPConnection) -> list[dict[str, Any]]:
-    connection.request("POST", "/v2/repository/index", b"{}")
+def _index(connection: HTTPConnection, headers: dict[str, str]) -> list[dict[str, Any]]:
+    connection.request("POST", "/v2/repository/index", b"{}", headers)
     answer = json.loads(connection.getresponse().read())
     return answer if isinstance(answer, list) else []
 

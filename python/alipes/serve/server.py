@@ -15,6 +15,7 @@ from alipes.serve.endpoints import flag_words
 from alipes.serve.flags import FlagValue, keyword_words
 from alipes.serve.instance import Instance
 from alipes.serve.recipe import Recipe, Runtime
+from alipes.serve.server_key import key_among
 from alipes.serve.supervisor import Inherited
 
 __all__ = ["Server"]
@@ -96,7 +97,9 @@ class Server(Instance):
     ) -> None:
         with ExitStack() as stack:
             supervisor, log = stack.enter_context(supervised(plan, log_file, inherited))
-            Instance.__init__(self, plan.name, supervisor, log, announced=announced(plan))
+            Instance.__init__(
+                self, plan.name, supervisor, log, announced=announced(plan), api_key=key_among(plan.flags)
+            )
             if wait:
                 self.wait_until_ready(timeout)
             # Holds nothing of this object: it runs when the object is collected, and at the end of the interpreter.

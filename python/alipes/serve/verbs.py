@@ -17,6 +17,9 @@ __all__ = ["Verbs"]
 class Verbs(ABC):
     """The addresses of a server, and the calls that need no client kept: each opens one and closes it."""
 
+    _api_key: str | None = None
+    """The key that it asks for, where more than the environment says it."""
+
     @property
     @abstractmethod
     def http(self) -> str:
@@ -51,7 +54,7 @@ class Verbs(ABC):
         """A client of this server, to be used in a `with`, or closed. Waits until the server listens.
 
         Args:
-            options: As in `alipes.Client`: `timeout_s`, `retry`, `headers`.
+            options: As in `alipes.Client`: `timeout_s`, `retry`, `headers`. The key that its flags name is among them.
 
         Returns:
             A client over gRPC; over HTTP where flags close gRPC.
@@ -62,6 +65,7 @@ class Verbs(ABC):
         from alipes.client import Client
 
         self._wait_until_live()
+        options.setdefault("api_key", self._api_key)
         return Client(self.grpc_url if self._offers_grpc() else self.url, **options)
 
     def ready(self, model: str = "", version: str | int = "") -> bool:

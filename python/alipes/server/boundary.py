@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from alipes import _core
 from alipes.config.options import (
+    ApiKeyOptions,
     Endpoint,
     LogOptions,
     ModelOptions,
@@ -15,6 +16,7 @@ from alipes.config.options import (
     TlsOptions,
     TraceOptions,
 )
+from alipes.server.key_file import all_keys
 from alipes.server.memory_shares import MemoryShares
 
 # Version of the documents; the data plane refuses any other.
@@ -43,6 +45,7 @@ def server_config(options: ServerOptions) -> str:
             "grpc_compression_level": options.grpc_compression_level,
             "connections": asdict(options.connections) | {"memory_bytes": shares.connection_bytes},
             "keepalive": asdict(options.keepalive),
+            "api_keys": _api_keys(options.api_keys),
             "http_restricted": [asdict(restriction) for restriction in options.http_restricted],
             "grpc_restricted": [asdict(restriction) for restriction in options.grpc_restricted],
             "http_cors_origins": options.http_cors_origins,
@@ -67,6 +70,11 @@ def server_config(options: ServerOptions) -> str:
             "turn_clock": options.turn_clock,
         }
     )
+
+
+def _api_keys(options: ApiKeyOptions | None) -> dict[str, object] | None:
+    """The keys that clients show, those of the file among them; None where the server asks for none."""
+    return None if options is None else {"keys": all_keys(options), "open": options.open_groups}
 
 
 def _gpu_metrics(options: ServerOptions) -> dict[str, object]:

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from alipes import _core
 from alipes.config.options import RepositoryOptions, ServerOptions
 from alipes.config.store_schemes import is_fetched, stores_of
+from alipes.config.unguarded import reached_by_anybody
 from alipes.errors import RepositoryError, ServerStartError
 from alipes.process_folder import sweep
 from alipes.repository.model_list import ModelList
@@ -31,6 +32,7 @@ from alipes.server.boundary import server_config
 from alipes.server.control import Control
 from alipes.server.greeting import Greeting, address_of
 from alipes.server.index import Index
+from alipes.server.key_file import KeyFile
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
 from alipes.server.loads import LoadLimits
@@ -127,6 +129,8 @@ class InProcessServer:
         explicit = options.repository.control_mode == "explicit"
         self._control = Control(self._core, self._lifecycle, self._pool, allowed=explicit)
         self._refresher = Refresher(self._lifecycle)
+        keys = options.api_keys
+        self._keys = KeyFile(keys, self._core.set_api_keys) if keys is not None and keys.file else None
         self._memory = MemoryWatch(options, self._core.limit_memory)
         self._pump = LogPump(self._core)
         self._payloads = payload_sender(self._core, options.payloads)
@@ -165,6 +169,8 @@ class InProcessServer:
             self._control.start()
             self._refresher.start()
             self._memory.start()
+            if self._keys is not None:
+                self._keys.start()
             if self._payloads is not None:
                 self._payloads.start()
             if self._watcher is not None:
@@ -181,8 +187,10 @@ class InProcessServer:
             self._stopping = True
 
     def reload(self) -> None:
-        """Reads certificates again, and goes on in new files where those of traces were moved away; logs what fails."""
+        """Reads certificates and keys again, and opens trace files anew that were moved away; logs what fails."""
         self._core.reload()
+        if self._keys is not None:
+            self._keys.look()
 
     def load_soon(self, name: str) -> None:
         """Has a model loaded, or loaded again; what serves stays until the new one serves, and where that fails."""
@@ -227,6 +235,8 @@ class InProcessServer:
             self._watcher.stop(_remaining(deadline))
         self._refresher.stop(0.0)  # a look that hangs must not hold the exit
         self._memory.stop(0.0)
+        if self._keys is not None:
+            self._keys.stop(0.0)
         done = self._settled.wait(_remaining(deadline))
         if self._started:
             log.info("Waiting for in-flight requests to complete.")
@@ -240,6 +250,11 @@ class InProcessServer:
         done &= self._pump.stop(_remaining(deadline))
         self._lifecycle.close()
         return done
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether requests must show a key."""
+        return self._options.api_keys is not None
 
     @property
     def abandoned(self) -> int:
@@ -331,6 +346,7 @@ class InProcessServer:
         """Says where the server answers. On a terminal the block takes the place of the log's lines."""
         if not self._greets:
             _log_addresses(addresses)
+            self._warn_of_strangers()
             return
         options = self._options
         greeting = Greeting(
@@ -343,9 +359,15 @@ class InProcessServer:
         )
         if self._on_terminal() and options.log.info:
             print(greeting.block(), file=sys.stderr, flush=True)
+            self._warn_of_strangers()
             return
         _log_addresses(addresses)
         log.info("%s", greeting.line())
+        self._warn_of_strangers()
+
+    def _warn_of_strangers(self) -> None:
+        if (strangers := reached_by_anybody(self._options)) is not None:
+            log.info("%s", strangers)
 
     def _on_terminal(self) -> bool:
         log = self._options.log

@@ -82,6 +82,16 @@ def test_an_onnx_model_answers_the_same_on_every_gpu(models: Path) -> None:
             doubled(server, model)
 
 
+@pytest.mark.gpu
+@needs_wheel
+def test_two_instances_share_a_gpu(models: Path) -> None:
+    add_model(models, "pair", times(), config=ONNX + "instance_group { kind: KIND_GPU count: 2 gpus: [ 0 ] }\n")
+    with ServerProcess(models) as server, Client(server.wait_until_started().http) as client:
+        group = client.get_model_config("pair")["instance_group"][0]
+        assert (group["count"], group["gpus"]) == (2, [0])
+        doubled(server, "pair")
+
+
 def add_twice(models: Path, name: str, group: str) -> None:
     """A TorchScript model that doubles."""
     torch = pytest.importorskip("torch")

@@ -1,4 +1,4 @@
-"""`alipes perf_analyzer --shared-memory cuda`, with the stub of NVIDIA's driver on both sides."""
+"""`alipes perf_analyzer --shared-memory cuda`, with the stub of NVIDIA's driver on both sides, and a real one."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ class TritonPythonModel:
 ON_GPU = ("--shared-memory", "cuda", "--output-shared-memory-size", "4096")
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stub's library."""
-    return build_stub(tmp_path_factory.mktemp("driver"))
+@pytest.fixture(scope="module", params=["stub", pytest.param("real", marks=pytest.mark.gpu)])
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The driver's library, where it is the stub."""
+    return build_stub(tmp_path_factory.mktemp("driver")) if request.param == "stub" else None
 
 
 @pytest.fixture(scope="module")
-def gpu(library: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def gpu(library: Path | None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a process on a machine with a GPU."""
     notes = str(tmp_path_factory.mktemp("notes"))
-    return {"LD_LIBRARY_PATH": str(library.parent), "GPU_STUB_DEVICES": "1", "NOTES": notes}
+    stub = {"LD_LIBRARY_PATH": str(library.parent), "GPU_STUB_DEVICES": "1"} if library else {}
+    return {**stub, "NOTES": notes}
 
 
 @pytest.fixture(scope="module")

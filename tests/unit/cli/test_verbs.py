@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from alipes.cli.failures import CommandFailed, UsageFailed, abridged, perform
-from alipes.errors import ConfigError, DeadlineExceeded, NotFound, Unauthenticated
+from alipes.errors import ConfigError, DeadlineExceeded, NotFound, PermissionDenied, Unauthenticated
 from support.command import alipes
 
 _VERBS = ("infer", "ask", "models", "stats", "status", "repo", "explain", "monitor")
@@ -49,7 +49,12 @@ def test_a_header_without_its_colon_is_wrong_usage() -> None:
     ("error", "code", "printed"),
     [
         (DeadlineExceeded("no answer within 1 s"), 1, "allow more time, with --timeout where the verb has it"),
-        (Unauthenticated("a key is missing"), 1, "add what the server asks for with --header NAME:VALUE"),
+        (
+            Unauthenticated("a key is missing"),
+            1,
+            "give the key that the server asks for with --api-key, or in\n  ALIPES_API_KEY",
+        ),
+        (PermissionDenied("a group is closed"), 1, "add what the server asks for with --header NAME:VALUE"),
         (NotFound("'m' is not found; the server has 'n'"), 1, "the server has 'n'\n  'm' is not found"),
         (ConfigError("that is wrong", hint="do this"), 1, "that is wrong (do this)"),
         (CommandFailed("do this", "that is wrong"), 1, "do this\n  that is wrong"),

@@ -36,6 +36,9 @@ vertex-ai-thread-count
 
 # Flags of ours: what Triton has no word for.
 OURS = {
+    "api-key",
+    "api-key-file",
+    "api-key-open",
     "allowed-hosts",
     "cors-origins",
     "ensemble-steps",
@@ -165,5 +168,5 @@ def test_a_refused_flag_may_repeat_its_default(flag: Flag) -> None:
 @pytest.mark.parametrize("flag", [flag for flag in FLAGS if not flag.option and flag.status == "works"], ids=str)
 def test_a_flag_without_option_has_its_own_parser(flag: Flag) -> None:
     own_form = {"rate-limit-resource", "http-restricted-api", "grpc-restricted-protocol"}
-    own_form |= {"trusted-proxies", "cors-origins", "allowed-hosts"}
+    own_form |= {"trusted-proxies", "cors-origins", "allowed-hosts", "api-key", "api-key-file", "api-key-open"}
     assert flag.name in own_form or any(row.flag == flag.name for row in SETTINGS)

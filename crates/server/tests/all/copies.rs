@@ -52,7 +52,7 @@ async fn post(server: &GrpcServer, tensor: &[u8]) -> usize {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
-    let protocol = Arc::new(HttpProtocol::new(Arc::clone(&server.service)));
+    let protocol = Arc::new(HttpProtocol::new(Arc::clone(&server.service), &Arc::default()));
     tokio::spawn(serve_connection(TransportStream::tcp(stream), protocol, Shutdown::never()));
     let json = format!(
         r#"{{"inputs":[{{"name":"X","datatype":"FP32","shape":[{ELEMENTS}],"parameters":{{"binary_data_size":{BYTES}}}}}],"parameters":{{"binary_data_output":true}}}}"#

@@ -9,11 +9,11 @@ from typing import Any, Final, TypeAlias, overload
 
 import numpy.typing as npt
 
+from alipes.client.api_key import keyed_headers
 from alipes.client.arguments import (
     Version,
     check_request,
     check_type,
-    header_pairs,
     model_name,
     seconds,
     setting_error,
@@ -98,6 +98,7 @@ class StreamClient(ControlVerbs, RequestStream):
         batch_size: int = 1,
         profile: bool = False,
         headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
         tls: Tls | None = None,
     ) -> None:
         """Connects, loads the model where it is not loaded, and finds out what it takes.
@@ -129,6 +130,8 @@ class StreamClient(ControlVerbs, RequestStream):
             batch_size: What stands for sizes that the server leaves open, in streamed inputs.
             profile: Whether `clock` counts latencies.
             headers: Headers of each call: gRPC's metadata.
+            api_key: The key that each call shows; by default that of the environment's `ALIPES_API_KEY`, and empty for
+                none.
             tls: Trusted roots and the client's certificate; connections are encrypted with it.
 
         Raises:
@@ -142,7 +145,8 @@ class StreamClient(ControlVerbs, RequestStream):
         check_type("retry", Retry, "a Retry, such as Retry(times=3)", retry)
         limit_s = seconds("connect_timeout_s", connect_timeout_s, setting_error)
         self._limit_s = limit_s or _CONNECT_S
-        self._headers, self._tls = headers, tls
+        pairs = keyed_headers(headers, api_key)
+        self._headers, self._tls = dict(pairs), tls
         settings = StreamSettings(
             ordered=ordered,
             max_in_flight=max_in_flight,
@@ -153,7 +157,7 @@ class StreamClient(ControlVerbs, RequestStream):
             profile=profile,
             names_outputs=True,
         )
-        endpoint = open_endpoint(address, tls, limit_s, _CONNECT_S, header_pairs(headers))
+        endpoint = open_endpoint(address, tls, limit_s, _CONNECT_S, pairs)
         self._addresses = address
         number = version_number(version, model_version)
 
@@ -285,4 +289,4 @@ class StreamClient(ControlVerbs, RequestStream):
 
     @cached_property
     def _control(self) -> Client:
-        return Client(self._addresses, timeout_s=self._limit_s, headers=self._headers, tls=self._tls)
+        return Client(self._addresses, timeout_s=self._limit_s, headers=self._headers, api_key="", tls=self._tls)

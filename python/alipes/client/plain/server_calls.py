@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, Final, Self, TypeVar
 
 from alipes._core import ClientLink, ClientPlan
-from alipes.client.arguments import check_type, header_pairs, seconds, setting_error, timeout_setting
+from alipes.client.api_key import keyed_headers
+from alipes.client.arguments import check_type, seconds, setting_error, timeout_setting
 from alipes.client.endpoint import Endpoint, has_scheme
 from alipes.client.plain.operations import HTTP, Call, Operations
 from alipes.client.plain.retry import Attempts, Retry
@@ -55,6 +56,7 @@ class ServerCalls:
         connect_timeout_s: float | None = None,
         retry: Retry | None = None,
         headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
         tls: Tls | None = None,
         transport: Transport | None = None,
     ) -> None:
@@ -71,6 +73,8 @@ class ServerCalls:
             connect_timeout_s: Longest time for a connection: 10 s by default, with several servers 1 s.
             retry: Policy for requests that may be sent again; `Retry(times=0)` never does.
             headers: Headers of each request; metadata, over gRPC.
+            api_key: The key that each request shows; by default that of the environment's `ALIPES_API_KEY`, and empty
+                for none.
             tls: Trusted roots and the certificate of the client for encrypted connections; the roots of the system by
                 default.
             transport: Answers the calls in the place of a server, to which nothing is sent then: a `FakeServer`, or any
@@ -97,7 +101,7 @@ class ServerCalls:
         self.timeout_s = timeout_setting(timeout_s, timeout, DEFAULT_TIMEOUT_S)
         check_type("retry", Retry, "a Retry, such as Retry(times=3)", retry)
         self.retry = retry if retry is not None else Retry()
-        self._headers = header_pairs(headers)
+        self._headers = keyed_headers(headers, api_key)
         limit_s = seconds("connect_timeout_s", connect_timeout_s, setting_error)
         self._connect_timeout_s = _CONNECT_TIMEOUT_S if limit_s is None else limit_s
         self._encryption = None if self.endpoint.tls is None else self.endpoint.tls.read()

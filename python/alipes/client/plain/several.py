@@ -59,6 +59,7 @@ def become_several(client: Any, addresses: list[str], connect_timeout_s: float |
             connect_timeout_s=limit_s,
             retry=Retry(times=0),
             headers=headers,
+            api_key="",  # it is among the headers
             tls=named,
         )
         # What a model takes is the same at all servers: it is asked once.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from alipes.config.flags.access import ACCESS
 from alipes.config.flags.connections import CONNECTIONS
 from alipes.config.flags.flag import MAX_BYTES, Flag, Kind, Status, Value
 from alipes.config.flags.grpc import GRPC
@@ -76,6 +77,7 @@ _SERVER: Final[tuple[Flag, ...]] = (
 _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
     "Models": MODELS,
     "Server": _SERVER,
+    "Access": ACCESS,
     "HTTP": HTTP,
     "gRPC": GRPC,
     "Metrics": METRICS,

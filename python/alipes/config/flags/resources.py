@@ -116,7 +116,6 @@ RESPONSE_CACHE: Final[tuple[Flag, ...]] = (
         "list",
         (),
         "Setting of a cache, `<cache>,<key>=<value>`; `local,size=<bytes>` keeps answers for models that want it.",
-        common=True,
     ),
     Flag("cache-directory", "str", "", "Folder of cache libraries.", ignored="the only cache is the server's own"),
     Flag(

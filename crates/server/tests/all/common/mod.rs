@@ -53,7 +53,7 @@ impl GrpcServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (phase, watching) = watch::channel(Phase::Open);
-        let protocol = Arc::new(GrpcProtocol::new(Arc::clone(&service)));
+        let protocol = Arc::new(GrpcProtocol::new(Arc::clone(&service), &Arc::default()));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let shutdown = Shutdown::new(watching.clone());

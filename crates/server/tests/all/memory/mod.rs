@@ -70,9 +70,9 @@ impl Endpoint {
         let service = Arc::new(service);
         let probation = Probation::new(&service.config.connections, Arc::clone(&service.events));
         let protocol: Arc<dyn Protocol> = match kind {
-            ListenerKind::Http => Arc::new(HttpProtocol::new(Arc::clone(&service))),
-            ListenerKind::Grpc => Arc::new(GrpcProtocol::new(Arc::clone(&service))),
-            ListenerKind::Metrics => Arc::new(MetricsProtocol::new(Arc::clone(&service))),
+            ListenerKind::Http => Arc::new(HttpProtocol::new(Arc::clone(&service), &Arc::default())),
+            ListenerKind::Grpc => Arc::new(GrpcProtocol::new(Arc::clone(&service), &Arc::default())),
+            ListenerKind::Metrics => Arc::new(MetricsProtocol::new(Arc::clone(&service), &Arc::default())),
         };
         Endpoint { service, protocol, probation, phase: watch::Sender::new(Phase::Open), _clock: clock }
     }
