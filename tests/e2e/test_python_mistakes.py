@@ -28,7 +28,7 @@ WITHOUT_A_SERVER = [
     ('serve("modles")', "did you mean '.*/models'?"),
     ('serve("models/digits")', "is a model, not a repository: name the folder that it is in, '.*/models'"),
     ('serve("models/digits/1/model.onnx")', "is a file: name the folder that holds the models' folders"),
-    ("serve(louder)", 'add("louder", "python").export_version(louder, input_shapes={"sound": (...)}), and serve'),
+    ("Server(louder, image='x')", "image= cannot be used here: functions run in this process, and need no image"),
     ('serve("models").wait()', "write `with serve(...) as instance:`"),
     ('serve("models").url', "there is no 'url' before the block begins: write `with serve"),
     ('serve("models", 8080)', "image=8080 cannot be used: .* a port is given as port="),

@@ -33,15 +33,16 @@ ALLOWED = {
     "streaming": {"repository", "local_ports"},
     "apps": {"config", "repository", "server"},
     "backends": {"config", "disclosure", "load", "repository", "row_proof", "signature"},
-    "worker": {"fitting", "row_proof", "signature", "synonyms"},
+    "worker": {"attached", "fitting", "row_proof", "signature", "synonyms"},
     "server": {"config", "disclosure", "load", "repository", "backends"},
     "compat": {"attached", "client", "cloud", "config", "loadtest", "repository", "serve", "local_ports", "worker"},
     "quickstart": {"client", "loadtest"},
     "local_ports": set(),
     "handover": {"local_ports"},
     "client": {"config", "fitting", "local_ports", "progress"},
-    # On use alone: the table of flags for keywords, and the client that a server's own verbs ask with.
-    "serve": {"apps", "local_ports", "progress", "config", "client", "synonyms"},
+    # On use alone: the table of flags for keywords, the client that a server's own verbs ask with, and what serves
+    # functions of the script, which `double.serve()` of a worker's decorator needs too.
+    "serve": {"apps", "attached", "local_ports", "progress", "config", "client", "repository", "synonyms"},
     "attached": {"config", "repository", "worker", "serve", "client"},
     "monitor": {"local_ports", "client"},
     "tables": set(),

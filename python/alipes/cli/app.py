@@ -14,6 +14,7 @@ import typer
 from alipes.cli.advise import HELP as ADVISE_HELP
 from alipes.cli.advise import advise
 from alipes.cli.batch import batch_app
+from alipes.cli.client_app import client_app
 from alipes.cli.completion import HELP as COMPLETION_HELP
 from alipes.cli.completion import completion
 from alipes.cli.deploy import deploy_app
@@ -58,6 +59,7 @@ app.add_typer(config_app, name="config")
 app.add_typer(analyzer_app, name="model_analyzer")
 app.add_typer(batch_app, name="batch")
 app.add_typer(deploy_app, name="deploy")
+app.add_typer(client_app, name="client")
 
 # Arguments that are Triton's flags and go to the flag parser as they are.
 FLAGS_FOLLOW = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

@@ -20,7 +20,7 @@ _FIRST_COLUMN: Final = 30
 _HEAD: Final = """\
 Serve the models of folders, buckets or apps over HTTP and gRPC, until Ctrl-C.
 REPOSITORY is a folder that holds a folder for each model, an address such as
-s3://bucket/models, or a file with functions under @alipes.model.
+s3://bucket/models, an app.py with @alipes.model, or the file of one model.
 alipes.toml in the current folder may name it, and any flag.
 
 Examples:

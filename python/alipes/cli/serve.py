@@ -18,6 +18,7 @@ from alipes.config.load import parse_flags
 from alipes.config.options import ServerOptions
 from alipes.config.triton_command_line import PROGRAM
 from alipes.errors import ConfigError
+from alipes.repository.single_files import with_single_files
 
 if TYPE_CHECKING:
     from alipes.apps.companion import PagesCompanion
@@ -66,6 +67,7 @@ def _run(options: ServerOptions, ahead: AppProcess | None) -> int:
     Raises:
         ConfigError: If an app cannot be served.
     """
+    options = with_single_files(options)
     apps = apps_of(options, ahead)
     if apps is None and ahead is not None:
         ahead.close()  # what looked like an app was none

@@ -10,6 +10,7 @@ from typing import Any, Final, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from alipes.client.function import Function, read_function
 from alipes.client.region_tensor import RegionTensor
 from alipes.datatypes import array_type
 from alipes.errors import InvalidArgument
@@ -96,6 +97,14 @@ class TensorSpec:
             return _halved(array)
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
+    def tensor_of(self, model: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The value as an array of the right type, whatever its shape.
+
+        Raises:
+            InvalidArgument: If it is not of the declared type.
+        """
+        return self._typed(model, value) if isinstance(value, np.ndarray) else self._array(model, value)
+
     def _array(self, model: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         try:
             if self.dtype.kind == "O":
@@ -145,12 +154,14 @@ class Signature:
         inputs: By name.
         outputs: By name.
         required: Names of the inputs that cannot be left out, as far as the configuration shows.
+        function: The function that the model is, where it is one.
     """
 
     model: str
     inputs: Mapping[str, TensorSpec]
     outputs: Mapping[str, TensorSpec]
     required: frozenset[str] = frozenset()
+    function: Function | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -204,7 +215,8 @@ def read_signature(metadata: Document, config: Document | None) -> Signature:
     )
     declared = config.get("input", ()) if config is not None else ()
     required = frozenset(port["name"] for port in declared if not port.get("optional", False))
-    return Signature(str(metadata["name"]), inputs, outputs, required & inputs.keys())
+    name = str(metadata["name"])
+    return Signature(name, inputs, outputs, required & inputs.keys(), read_function(name, config))
 
 
 def _whole(value: npt.ArrayLike, held: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -178,6 +178,7 @@ class RepositoryOptions:
         stores: What may be a repository, several bare models or one.
         model_list: A file that lists models, each with where it lies; empty for none.
         model_name: Name of the model of a store that is one model alone; empty for that of its folder.
+        files: Files of models that were named by themselves, each a model of its own name.
     """
 
     paths: tuple[str, ...]
@@ -194,6 +195,7 @@ class RepositoryOptions:
     stores: tuple[str, ...] = ()
     model_list: str = ""
     model_name: str = ""
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

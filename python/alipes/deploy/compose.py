@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from alipes.deploy.app_place import APP_FOLDER, app_file
 from alipes.deploy.description import Description, Resources
 from alipes.deploy.image.settings import MODELS, USER
 from alipes.deploy.quantities import bytes_of, cores_of
@@ -40,13 +41,16 @@ def _check(description: Description) -> None:
 def _service(description: Description) -> dict[str, Any]:
     ports = description.ports
     bucket = description.repository.startswith(BUCKETS)
-    volumes = [] if bucket else [f"{_folder(description.repository)}:{MODELS}:ro"]
+    app = app_file(description.repository)
+    mounted = {str(app.parent): APP_FOLDER} if app else {} if bucket else {description.repository: MODELS}
+    volumes = [f"{_folder(path)}:{place}:ro" for path, place in mounted.items()]
+    served = f"{APP_FOLDER}/{app.name}" if app else description.repository if bucket else MODELS
     if description.tls.secret:
         volumes.append(f"{_folder(description.tls.secret)}:{TLS_FOLDER}:ro")
     service: dict[str, Any] = {
         "image": description.image,
         "entrypoint": ["alipes", "serve"],
-        "command": _command(description, description.repository if bucket else MODELS),
+        "command": _command(description, served),
         "ports": [f"{port}:{port}" for port in (ports.http, ports.grpc, ports.metrics)],
         "environment": dict(description.environment),
         "env_file": list(description.secrets),

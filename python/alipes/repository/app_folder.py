@@ -12,7 +12,19 @@ from alipes.config.datatypes import config_number
 from alipes.config.pbtxt import to_pbtxt
 from alipes.config.schema import ModelConfig, new_config
 
-__all__ = ["APP_FILE", "MODEL_FILE", "app_config", "call_endpoint", "waiting_key", "write_model", "write_version"]
+__all__ = [
+    "APP_FILE",
+    "MODEL_FILE",
+    "SIGNATURE",
+    "app_config",
+    "call_endpoint",
+    "waiting_key",
+    "write_model",
+    "write_version",
+]
+
+SIGNATURE: Final = "signature"
+"""The parameter by which clients know how a function is called: `client.call` reads it."""
 
 APP_FILE: Final = "app.json"
 """File of a version that says which function of which source it runs; clients do not see it."""
@@ -48,6 +60,7 @@ def app_config(model: Mapping[str, Any]) -> ModelConfig:
         config.parameters["EXECUTE_TIMEOUT_SECONDS"].string_value = f"{model['timeout_s']:g}"
     if model["has_endpoint"]:
         config.parameters[PARAMETER].string_value = call_endpoint(model)
+        config.parameters[SIGNATURE].string_value = json.dumps(model["signature"])
     return config
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from alipes.process_folder import ProcessFolder
 from alipes.serve.arguments import check
 from alipes.serve.block import ServerBlock
 from alipes.serve.endpoints import EndpointName, flag_words, requested_endpoints
 from alipes.serve.flags import FlagValue, keyword_words
-from alipes.serve.folder import repository_of
+from alipes.serve.folder import are_functions, repository_of
 from alipes.serve.gpus import has_gpu, say_without_gpu, visible_devices
 from alipes.serve.instance import Instance
 from alipes.serve.recipe import Recipe, Runtime, find_image
@@ -28,7 +29,7 @@ _QUIET = ("--log-info", "--log_info", "--log-file", "--log_file", "--quiet", "-q
 
 
 def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that scripts use
-    model_repo_dir: str | os.PathLike[str],
+    model_repo_dir: str | os.PathLike[str] | Callable[..., Any] | Sequence[Callable[..., Any]],
     image: str | os.PathLike[str] | None = None,
     name: str | None = None,
     gpus: int | Sequence[int] | None = None,
@@ -51,7 +52,8 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
     monitors of this process that connect to `localhost:8001` reach it there; `instance.grpc` is the real address.
 
     Args:
-        model_repo_dir: The repository: a folder, or the address of a bucket.
+        model_repo_dir: The repository: a folder, or the address of a bucket; an app, `"app.py"`; or a function or a
+            class of this script, or several in a list, which then run on threads of it.
         image: A container image with Triton; `None` runs our own server.
         name: Name of the instance.
         gpus: GPUs that the server may see. Without a GPU here this is said once, and the CPU is used.
@@ -69,6 +71,11 @@ def serve(  # noqa: PLR0913, PLR0917  # the names and the order are those that s
     Units: the server is asked to finish within 10 seconds when the block ends, unless flags say otherwise.
     """
     check(log_file=log_file)
+    if are_functions(model_repo_dir):
+        from alipes.attached.functions import functions_served  # most scripts serve folders
+
+        more: dict[str, Any] = {"image": image, "gpus": gpus, "name": name, "log_file": log_file, **flags}
+        return ServerBlock(functions_served(model_repo_dir, server_args=server_args, **more))
     words = [*flag_words(server_args), *keyword_words(flags)]
     return ServerBlock(_serving(recipe(model_repo_dir, image, name, gpus, words, runtime), log_file, wait=wait))
 
@@ -107,7 +114,7 @@ def supervised(
 
 
 def recipe(
-    model_repo_dir: str | os.PathLike[str],
+    model_repo_dir: Any,
     image: str | os.PathLike[str] | None,
     name: str | None,
     gpus: int | Sequence[int] | None,

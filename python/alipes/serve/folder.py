@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import FunctionType
-from typing import Final
+from types import FunctionType, MethodType
 
 from alipes.apps.target import is_app
 from alipes.errors import ServeError
 
-__all__ = ["repository_of"]
+__all__ = ["are_functions", "repository_of"]
 
-_EXPORT: Final = (
-    'write it to one by ModelRepository("models").add("{name}", "{platform}").export_version({name}, '
-    'input_shapes={{{shapes}}}), and serve "models"'
-)
+
+def are_functions(thing: object) -> bool:
+    """Whether something is a function or a class, or a list of them, which are served as they are."""
+    things = thing if isinstance(thing, list | tuple) else [thing]
+    return bool(things) and all(isinstance(one, FunctionType | MethodType | type) for one in things)
 
 
 def repository_of(folder: str | os.PathLike[str]) -> str:
@@ -33,6 +33,8 @@ def repository_of(folder: str | os.PathLike[str]) -> str:
     if is_app(text):
         return text if path.suffix != ".py" else str(path)
     if not path.is_dir():
+        if path.is_file() and _is_model(path):
+            return str(path)
         raise ServeError(_absent(text, path))
     if (path / "config.pbtxt").is_file() and any(entry.name.isdecimal() for entry in path.iterdir()):
         raise ServeError(f"{text} is a model, not a repository: name the folder that it is in, {str(path.parent)!r}")
@@ -40,18 +42,22 @@ def repository_of(folder: str | os.PathLike[str]) -> str:
 
 
 def _no_path(thing: object) -> str:
+    kind = type(thing).__name__
     if not callable(thing):
         return (
-            f"{type(thing).__name__} is no repository: name the folder that holds the models' folders, as in "
-            '"models", or the address of a bucket'
+            f"{kind} is no repository: name the folder that holds the models' folders, as in "
+            '"models", or the address of a bucket; or pass a function'
         )
-    if not isinstance(thing, FunctionType):
-        return f"{type(thing).__name__} is no repository: {_EXPORT.format(name='model', platform='onnx', shapes='...')}"
-    name = thing.__name__ if thing.__name__.isidentifier() else "model"
-    shapes = ", ".join(f'"{argument}": (...)' for argument in thing.__code__.co_varnames[: thing.__code__.co_argcount])
     return (
-        f"the function {thing.__name__} is no repository: {_EXPORT.format(name=name, platform='python', shapes=shapes)}"
+        f"{kind} is no repository: pass a function that calls it, as in alipes.serve(predict), or write it to one by "
+        'ModelRepository("models").add("model", "onnx").export_version(model, input_shapes={...}), and serve "models"'
     )
+
+
+def _is_model(path: Path) -> bool:
+    from alipes.repository.single_files import is_single_file  # most scripts name a folder
+
+    return is_single_file(str(path))
 
 
 def _absent(text: str, path: Path) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from alipes.serve.arguments import check
 from alipes.serve.context import announced, recipe, supervised
 from alipes.serve.endpoints import flag_words
 from alipes.serve.flags import FlagValue, keyword_words
+from alipes.serve.folder import are_functions
 from alipes.serve.instance import Instance
 from alipes.serve.recipe import Recipe, Runtime
 from alipes.serve.server_key import key_among
@@ -40,14 +41,25 @@ class Server(Instance):
         server.load("louder")
         server.stop()
 
+    A function or a class of this script, or a list of them, is served too: `Server(louder)`. They run on threads of the
+    script.
+
     Attributes:
         name: Its name.
         log_path: The file with what it wrote.
     """
 
+    def __new__(cls, repository: Any = None, *_: Any, **__: Any) -> Server:
+        """A server of functions, where that is what is served."""
+        if cls is Server and are_functions(repository):
+            from alipes.attached.functions import FunctionServer  # most scripts serve folders
+
+            return object.__new__(FunctionServer)
+        return object.__new__(cls)
+
     def __init__(  # noqa: PLR0913  # what `serve` takes, and flags
         self,
-        repository: str | os.PathLike[str],
+        repository: str | os.PathLike[str] | Callable[..., Any] | Sequence[Callable[..., Any]],
         *,
         image: str | os.PathLike[str] | None = None,
         name: str | None = None,
@@ -62,7 +74,8 @@ class Server(Instance):
         """Starts the process and waits until it is ready.
 
         Args:
-            repository: The folder that holds the models' folders, or the address of a bucket.
+            repository: The folder that holds the models' folders, or the address of a bucket; an app, `"app.py"`; or a
+                function or a class of this script, or several in a list.
             image: A container image with Triton; `None` runs our own server.
             name: Name of the server.
             gpus: GPUs that the server may see.

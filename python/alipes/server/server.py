@@ -328,7 +328,8 @@ class InProcessServer:
         """The repositories that are to be served and cannot be read, after a word about each on what comes of that."""
         mode = self._options.repository.control_mode
         unreadable = self._lifecycle.unreadable
-        named = (*self._options.repository.paths, *self._options.repository.stores)
+        options = self._options.repository
+        named = (*options.paths, *options.stores, *options.files)
         others = ", and the others are served" if len(unreadable) < len(named) else ""
         for repository in unreadable:
             log.warning("model repository '%s' cannot be read%s; %s", repository, others, _NEXT[mode])
@@ -380,7 +381,8 @@ def _open(options: RepositoryOptions) -> Repository:
     try:
         paths = [path for path in options.paths if not is_fetched(path)]
         stores: list[ModelStore | ModelList] = [
-            *opened_stores(stores_of(options.paths, options.stores), options.model_name)
+            *opened_stores(stores_of(options.paths, options.stores), options.model_name),
+            *opened_stores(options.files, ""),
         ]
         if options.model_list:
             stores.append(opened_list(options.model_list))
@@ -394,7 +396,7 @@ def _open(options: RepositoryOptions) -> Repository:
 
 def _advised(options: RepositoryOptions, error: RepositoryError) -> RepositoryError:
     """The error with what to do about it in front, where it is about a path of this machine."""
-    named = map(without_scheme, (*options.paths, *options.stores))
+    named = map(without_scheme, (*options.paths, *options.stores, *options.files))
     folders = [path for path in named if "://" not in str(path)]
     for path in map(os.path.abspath, folders):
         if str(error).endswith(f" {path}"):

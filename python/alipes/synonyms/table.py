@@ -79,6 +79,7 @@ _COMMANDS: Final = (
         says="alipes stop and alipes launch start a server again; alipes serve app.py --reload follows changes",
     ),
     Synonym("metrics prometheus statistics", says="alipes stats shows counters; curl localhost:8002/metrics has all"),
+    Synonym("sdk codegen generate", meant="alipes client generate"),
     Synonym("upgrade update self-update", says="pip install --upgrade alipes brings the newest release"),
 )
 

@@ -72,7 +72,7 @@ def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path:
         ("serve hdfs://host/model", "copy it to this machine with `hdfs dfs -get`, and serve that folder", 1),
         ("serve modelscope://a/b", "download it with `modelscope download --local_dir FOLDER`, and serve", 1),
         ("serve https://host/models.git", "clone it, and serve that folder; with Git LFS, run `git lfs pull`", 1),
-        ("serve digits.onnx", "put the file at MODELS/digits/1/model.onnx, and serve that folder:", 1),
+        ("serve digits.h5", "save the model of it as MODELS/digits/1/model.keras, with Keras", 1),
         ("serve models --host 999.1.1.1", "say an address of this machine, such as --host 127.0.0.1\n", 1),
         ("serve models --host 192.0.2.1", "say an address of this machine, such as --host 127.0.0.1\n", 1),
         ("serve file:///nope", "there is no folder /nope: make it, or name the one that holds the models\n", 1),
@@ -95,7 +95,7 @@ def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path:
 )
 def test_what_is_not_there_is_answered_with_what_is(words: str, mend: str, code: int, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
-    (tmp_path / "digits.onnx").touch()
+    (tmp_path / "digits.h5").touch()
     run = typed(words, tmp_path)
     assert run.returncode == code
     assert run.stderr.startswith(f"error: {mend}")

@@ -63,6 +63,15 @@ def test_a_unit_says_what_its_server_alone_has() -> None:
     assert "PrivateDevices=yes" in systemd_unit(described({}))
 
 
+def test_an_app_is_served_in_the_place_of_a_repository() -> None:
+    app = described({"repository": "/srv/app/app.py"})
+    assert "ExecStart=/opt/alipes/bin/alipes serve /srv/app/app.py --http-port=8000" in systemd_unit(app)
+    (service,) = compose_document(app)["services"].values()
+    assert (service["volumes"], service["command"][0]) == (["/srv/app:/app:ro"], "/app/app.py")
+    (beside,) = compose_document(described({"repository": "app.py"}))["services"].values()
+    assert beside["volumes"] == ["./.:/app:ro"]
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_compose_reads_what_we_write(name: str, tmp_path: Path) -> None:
     if shutil.which("podman-compose") is None:

@@ -30,24 +30,18 @@ def test_what_a_server_has_is_not_there_before_the_block(tmp_path: Path) -> None
         gc.collect()
 
 
-def _louder(sound: float) -> float:
-    return 2 * sound
+class _Callable:
+    def __call__(self, sound: float) -> float:
+        return 2 * sound
 
 
 @pytest.mark.parametrize(
     ("thing", "told"),
     [
         (
-            _louder,
-            "the function _louder is no repository: write it to one by "
-            'ModelRepository("models").add("_louder", "python").export_version(_louder, '
-            'input_shapes={"sound": (...)}), and serve "models"',
+            _Callable(),
+            "_Callable is no repository: pass a function that calls it, as in alipes.serve(predict), or write",
         ),
-        (
-            lambda x: x,
-            'the function <lambda> is no repository: write it to one by ModelRepository("models").add("model"',
-        ),
-        (memoryview, 'type is no repository: write it to one by ModelRepository("models").add("model", "onnx")'),
         (3, 'int is no repository: name the folder that holds the models\' folders, as in "models"'),
         (None, "NoneType is no repository: name the folder"),
         (["models"], "list is no repository: name the folder"),

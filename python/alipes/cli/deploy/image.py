@@ -20,6 +20,7 @@ HELP: Final = """Write the server as a container image, without a container engi
 \b
   alipes deploy image                            an OCI layout, in the folder image
   alipes deploy image models                     with the models of a folder
+  alipes deploy image app.py                     with an app, and its folder
   alipes deploy image -o image.tar               an archive, for `podman load`
   alipes deploy image --push HOST/NAME:TAG       into a registry
   alipes deploy image --dockerfile > Dockerfile  for those who build as usual
@@ -32,7 +33,8 @@ digest. Layers are kept in the cache, so that only what changed is made again.
 
 def image(  # noqa: PLR0913, PLR0917  # one parameter is one option
     repository: Annotated[
-        str | None, typer.Argument(metavar="REPOSITORY", help="Folder whose models go in; without, they are mounted.")
+        str | None,
+        typer.Argument(metavar="REPOSITORY", help="Folder of models, or app, that goes in; without, mounted."),
     ] = None,
     output: Annotated[
         Path | None,

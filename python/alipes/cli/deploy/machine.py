@@ -15,12 +15,14 @@ COMPOSE_HELP: Final = """Write a file for Docker Compose or podman-compose.
 
 \b
   alipes deploy compose ./models --image models:1 --output compose.yaml
+  alipes deploy compose ./app.py --image alipes:1
   docker compose up
 """
 SYSTEMD_HELP: Final = """Write a unit of systemd, which lets the server read its models and nothing else.
 
 \b
   alipes deploy systemd /srv/models --output alipes.service
+  alipes deploy systemd /srv/app/app.py --output app.service
 """
 
 

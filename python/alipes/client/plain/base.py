@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from alipes._core import ClientPlan
 from alipes.client.arguments import check_request, model_name, request_error
+from alipes.client.plain.called import CalledFunction, CalledValues
 from alipes.client.plain.cuda_regions import CudaRegions
 from alipes.client.plain.operations import Call
 from alipes.client.plain.options import Options, sequence_header
@@ -76,6 +77,30 @@ class PlainClient(ServerCalls, TritonAliases, CudaRegions):
                 error.args = (error.message,)
             raise
         return request, request.answer(response)
+
+    def _called_steps(self, name: str, arguments: Mapping[str, Any]) -> Steps[CalledFunction]:
+        """Reads the arguments of a call by the function's signature, which is fetched once."""
+        model_name(name)
+        if self._transport is not None:
+            return CalledFunction(None, arguments)
+        known = self._signatures.get((name, ""))
+        if known is not None:
+            try:
+                return CalledFunction.of(known, arguments)
+            except InvalidArgument:
+                # The function may have been loaded anew with other arguments since its signature was fetched.
+                if (yield from self._signature_steps(name, "")) == known:
+                    raise
+        return CalledFunction.of((yield from self._signature_steps(name, "")), arguments)
+
+    def _value_steps(self, name: str, called: CalledFunction) -> Steps[Any]:
+        """Calls a function that gives one value."""
+        _, answer = yield from self._infer_steps(name, called.inputs, None, None, Options())
+        return called.value(answer.outputs)
+
+    def _values_steps(self, name: str, called: CalledFunction) -> Steps[ResponseSource]:
+        """Calls a function that gives any number of values."""
+        return CalledValues((yield from self._stream_steps(name, called.inputs, None, None, Options())), called)
 
     def _stream_steps(
         self, model: str, inputs: Inputs, outputs: Outputs | None, timeout_s: float | None, options: Options

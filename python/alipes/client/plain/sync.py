@@ -109,6 +109,33 @@ class Client(PlainClient):
         steps = self._infer_steps(model, inputs, outputs, limit_s, read_options(options), failed)
         return result_of(*self._drive(steps))
 
+    def call(self, function: str, /, **arguments: Any) -> Any:
+        """Calls a function in the words of its signature, and returns what it returns: the same over gRPC and HTTP.
+
+        >>> with Client("localhost:8001") as client:
+        ...     print(client.call("louder", sound=[1, 2]))
+        [2.0, 4.0]
+
+        Args:
+            function: Its name. Of a model that is no function, arrays by the name of their input are passed, and its
+                output is returned as an array, or its outputs by name.
+            arguments: Its arguments; those with a default may be left out.
+
+        Returns:
+            Its value: numbers, texts, lists, arrays, or what its JSON says. Of a generator, an iterator over its
+            values, each as it comes, for which the client has to ask over gRPC.
+
+        Raises:
+            InvalidArgument: If there is no such argument, one is missing, or a value is of another type.
+            InferError: If the server refuses or the function fails; the class tells the code.
+            DeadlineExceeded: If the client's time is up.
+            TransportError: If the server cannot be reached.
+        """
+        called = self._drive(self._called_steps(function, arguments))
+        if called.is_stream:
+            return Responses(lambda: self._drive(self._values_steps(function, called)))
+        return self._drive(self._value_steps(function, called))
+
     def ask(
         self,
         model: str,

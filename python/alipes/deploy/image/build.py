@@ -12,6 +12,7 @@ from threading import Event
 from typing import BinaryIO, Final
 
 import alipes
+from alipes.deploy.app_place import APP_FOLDER, app_file, find_app
 from alipes.deploy.image.bytecode import with_bytecode
 from alipes.deploy.image.contents import Contents, Entry, Hashes, file
 from alipes.deploy.image.interpreter import RELEASE, interpreter, program
@@ -22,7 +23,7 @@ from alipes.deploy.image.manifest import Built, Image, image_of
 from alipes.deploy.image.models import find_models
 from alipes.deploy.image.packages import Package, find_packages
 from alipes.deploy.image.sbom import PATH, bill_of_materials
-from alipes.deploy.image.settings import ENVIRONMENT_FOLDER
+from alipes.deploy.image.settings import ENVIRONMENT_FOLDER, MODELS
 from alipes.deploy.image.system import environment, system
 from alipes.deploy.image.system_packages import SystemPackage, system_packages
 from alipes.errors import ConfigError
@@ -40,7 +41,7 @@ class Order:
     """What an image is to hold.
 
     Attributes:
-        repository: The folder whose models go in; None for an image that models are mounted into.
+        repository: The folder whose models go in, or the file of an app; None for an image with neither.
         extras: Extras of alipes whose packages go in.
         packages: Further packages.
         labels: Further labels.
@@ -77,7 +78,8 @@ def build(order: Order, task: Task, cache: LayerCache | None = None) -> Image:
     time_s, hashes = _time_s(), Hashes()
     cache = LayerCache() if cache is None else cache
     task.step("looking")
-    models = None if order.repository is None else find_models(order.repository)
+    app = None if order.repository is None else app_file(order.repository)
+    models = None if order.repository is None else find_app(app) if app else find_models(order.repository)
     packages = find_packages(order.extras, order.packages)
     base = interpreter()
     libraries = find_libraries(program(), _sources([base, *(one.contents for one in packages)]))
@@ -96,11 +98,13 @@ def build(order: Order, task: Task, cache: LayerCache | None = None) -> Image:
     ]
     if models is not None:
         names, contents = models
-        wanted.append(("models", f"{len(names)} model{'s' * (len(names) != 1)}", contents))
+        holds = names[0] if app else f"{len(names)} model{'s' * (len(names) != 1)}"
+        wanted.append(("app" if app else "models", holds, contents))
     parts = [_Part(name, holds, contents, key_of(contents, hashes, time_s)) for name, holds, contents in wanted]
     layers = _layers(parts, cache, time_s, task)
     cache.shrink()
-    return image_of(layers, sbom, _missing(libraries), order.labels, time_s)
+    served = f"{APP_FOLDER}/{app.name}" if app else MODELS
+    return image_of(layers, sbom, _missing(libraries), order.labels, time_s, served)
 
 
 def _layers(parts: list[_Part], cache: LayerCache, time_s: int, task: Task) -> list[Built]:
@@ -119,7 +123,7 @@ def _layers(parts: list[_Part], cache: LayerCache, time_s: int, task: Task) -> l
     def make(part: _Part) -> Layer:
         def write(out: BinaryIO) -> Layer:
             # Models are left as they are: whoever wrote them may compare them.
-            contents = part.contents if part.name == "models" else with_bytecode(part.contents)
+            contents = part.contents if part.name in ("models", "app") else with_bytecode(part.contents)
             return write_layer(contents, out, time_s, advance)
 
         return cache.add(part.key, write)

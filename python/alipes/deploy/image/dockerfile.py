@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Final
 
 import alipes
-from alipes.deploy.image.settings import ENTRYPOINT, MODELS, PORTS, STOP_SIGNAL, USER
+from alipes.deploy.app_place import APP_FOLDER, app_file
+from alipes.deploy.image.settings import COMMAND, MODELS, PORTS, STOP_SIGNAL, USER
 
 __all__ = ["dockerfile"]
 
@@ -14,15 +16,22 @@ _HEALTH_CHECK: Final = "import urllib.request as u; u.urlopen('http://localhost:
 """What asks a server whether it is ready: slim images have Python, and no curl."""
 
 
+_REQUIREMENTS: Final = "requirements.txt"
+"""What names the packages of an app."""
+
+
 def dockerfile(repository: str | None = None) -> str:
     """A Dockerfile with this release of alipes on this release of Python.
 
     Args:
-        repository: The folder of models, as seen from where the image is built; None for one that is mounted.
+        repository: The folder of models, or the file of an app, as seen from where the image is built; None for a
+            folder that is mounted.
     """
-    copied = f'COPY ["{repository.rstrip("/")}/", "{MODELS}/"]\n\n' if repository is not None else ""
+    app = None if repository is None else app_file(repository)
+    copied = _app(app) if app else f'COPY ["{repository.rstrip("/")}/", "{MODELS}/"]\n\n' if repository else ""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    entrypoint = ", ".join(f'"{word}"' for word in ENTRYPOINT)
+    served = f"{APP_FOLDER}/{app.name}" if app else MODELS
+    entrypoint = ", ".join(f'"{word}"' for word in (*COMMAND, served))
     return f"""\
 FROM python:{python}-slim
 
@@ -37,3 +46,14 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \\
 
 ENTRYPOINT [{entrypoint}]
 """
+
+
+def _app(file: Path) -> str:
+    """What brings an app into an image: the packages that it names, then its folder, which changes more often."""
+    beside = file.parent.as_posix()
+    packages = ""
+    if (file.parent / _REQUIREMENTS).is_file():
+        packages = (
+            f'COPY ["{beside}/{_REQUIREMENTS}", "/tmp/"]\nRUN pip install --no-cache-dir -r /tmp/{_REQUIREMENTS}\n'
+        )
+    return f'{packages}COPY ["{beside}/", "{APP_FOLDER}/"]\n\n'

@@ -16,7 +16,7 @@ from typing import Any, Final
 import alipes
 from alipes.deploy.image.digest import digest_of
 from alipes.deploy.image.layer import Layer
-from alipes.deploy.image.settings import ENTRYPOINT, PORTS, STOP_SIGNAL, USER, VARIABLES
+from alipes.deploy.image.settings import COMMAND, MODELS, PORTS, STOP_SIGNAL, USER, VARIABLES
 from alipes.errors import ConfigError
 
 __all__ = ["CONFIG", "EMPTY", "INDEX", "LAYER", "MANIFEST", "Built", "Image", "attached", "descriptor", "image_of"]
@@ -91,10 +91,15 @@ class Image:
         return sum(one.layer.size for one in self.layers)
 
 
-def image_of(
-    layers: Sequence[Built], sbom: bytes, missing: Mapping[str, Path], labels: Mapping[str, str], time_s: int
+def image_of(  # what an image is made of, by name
+    layers: Sequence[Built],
+    sbom: bytes,
+    missing: Mapping[str, Path],
+    labels: Mapping[str, str],
+    time_s: int,
+    served: str = MODELS,
 ) -> Image:
-    """The image of layers.
+    """The image of layers; `served` is what its server is started with.
 
     Raises:
         ConfigError: If images have no word for this machine's processor.
@@ -116,7 +121,7 @@ def image_of(
                 "User": f"{USER}:{USER}",
                 "ExposedPorts": {f"{port}/tcp": {} for port in PORTS},
                 "Env": [f"{name}={value}" for name, value in VARIABLES.items()],
-                "Entrypoint": list(ENTRYPOINT),
+                "Entrypoint": [*COMMAND, served],
                 "WorkingDir": "/",
                 "StopSignal": STOP_SIGNAL,
                 "Labels": every_label,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["CERTIFICATES", "ENTRYPOINT", "ENVIRONMENT_FOLDER", "MODELS", "PORTS", "STOP_SIGNAL", "USER", "VARIABLES"]
+__all__ = ["CERTIFICATES", "COMMAND", "ENVIRONMENT_FOLDER", "MODELS", "PORTS", "STOP_SIGNAL", "USER", "VARIABLES"]
 
 USER: Final = 10001
 """A user that no system has: above those that distributions give out."""
@@ -16,8 +16,8 @@ PORTS: Final = (8000, 8001, 8002)
 MODELS: Final = "/models"
 """Where models lie in an image, or are mounted."""
 
-ENTRYPOINT: Final = ("alipes", "serve", MODELS)
-"""What runs; arguments of a container are further flags."""
+COMMAND: Final = ("alipes", "serve")
+"""What runs, before what it serves; arguments of a container are further flags."""
 
 STOP_SIGNAL: Final = "SIGTERM"
 """What has the server finish what is in."""

@@ -18,7 +18,7 @@ from alipes.config.call_endpoint import PARAMETER, RESERVED_NAMES
 from alipes.config.render import config_json
 from alipes.config.schema import ModelConfig as Message
 from alipes.errors import ConfigError, ExportError
-from alipes.repository.app_folder import app_config, call_endpoint, write_version
+from alipes.repository.app_folder import SIGNATURE, app_config, call_endpoint, write_version
 from alipes.repository.export.exporter import Exporter
 from alipes.repository.export.python_arrays import ArrayFunction
 from alipes.repository.export.python_source import python_source
@@ -193,3 +193,4 @@ def _answer_calls(config: Message, model: Mapping[str, Any]) -> None:
         _log.warning("model '%s': the server has /%s for itself; ask over /v2", config.name, config.name)
     else:
         config.parameters[PARAMETER].string_value = call_endpoint(model)
+        config.parameters[SIGNATURE].string_value = json.dumps(model["signature"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar, overload
 
 from alipes.errors import ConfigError
+from alipes.worker.apps.only_declared import note
 from alipes.worker.apps.options import DEFAULT_BATCH, MARK, Options, checked
 from alipes.worker.apps.peers import KNOWN
 
@@ -98,10 +100,20 @@ def model(
         rows = max_batch_size or (DEFAULT_BATCH if batch else 0)
         options = checked(Options(name=called, max_batch_size=rows, max_delay_s=max_delay, timeout_s=timeout, **others))
         setattr(thing, MARK, options)
+        if not hasattr(thing, "serve"):  # a class may have a method of that name
+            thing.serve = partial(_serve, thing)
         KNOWN[called] = (thing, options)
+        note(thing, called)
         return thing
 
     return mark(served) if served is not None else mark
+
+
+def _serve(thing: Any, **options: Any) -> Any:
+    """`double.serve()`: serves a function or class of this process until somebody ends it."""
+    from alipes.attached.functions import serve_until_left  # most models are served by a server that imports them
+
+    return serve_until_left(thing, **options)
 
 
 def _unknown(option: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from alipes.errors import AlipesError
+from alipes.worker.apps.call_signature import call_signature
 from alipes.worker.apps.documents import Documents
 from alipes.worker.apps.explainer import EXPLAIN, explanation_options, explanation_plan
 from alipes.worker.apps.plan import DOCUMENT, Plan, plan_of
@@ -86,6 +87,7 @@ def described(step: Step, plan: Plan | None = None) -> dict[str, Any]:
         "inputs": _inputs(plan),
         "outputs": _outputs(plan),
         "schema": schema_of(served, plan, documents, options),
+        "signature": call_signature(served, plan),
         "explanation": _explanation(step, plan),
     }
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import alipes
+import pytest
 from alipes.deploy.image.dockerfile import dockerfile
 from support import command
 from support.blocks import blocks
@@ -22,6 +23,23 @@ def test_the_dockerfile_is_that_of_the_page_with_the_releases_of_here() -> None:
         " alipes \\", f" alipes=={alipes.__version__} \\"
     )
     assert dockerfile() == here
+
+
+def test_a_dockerfile_of_an_app_has_its_folder_and_its_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").touch()
+    lines = dockerfile("app.py").splitlines()
+    assert 'COPY ["./", "/app/"]' in lines
+    assert lines[-1] == 'ENTRYPOINT ["alipes", "serve", "/app/app.py"]'
+    assert not [line for line in lines if "requirements.txt" in line]
+    Path("requirements.txt").touch()
+    lines = dockerfile("app.py").splitlines()
+    packages = lines.index("RUN pip install --no-cache-dir -r /tmp/requirements.txt")
+    assert lines[packages - 1] == 'COPY ["./requirements.txt", "/tmp/"]'
+    assert packages < lines.index('COPY ["./", "/app/"]')
+    assert 'COPY ["models/", "/models/"]' in dockerfile("models/").splitlines()
 
 
 def test_the_dockerfile_is_printed_or_written(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""Files of models that are named by themselves, as in `alipes serve iris.joblib`: each is served under its own name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from alipes.config.file_kinds import FileKind, folder_kind, kind_at
+from alipes.config.options import ServerOptions
+from alipes.config.paths import kind_of
+
+__all__ = ["is_single_file", "with_single_files"]
+
+_RUN_CODE: Final = frozenset({"model.joblib", "model.pkl", "model.pt"})
+"""Kinds whose files may run code while they are read; who names one by itself has chosen it, as who runs a script."""
+
+
+def is_single_file(text: str) -> bool:
+    """Whether a word names the file of a model that is served, or a folder that is one, such as a SavedModel.
+
+    A file at its place in a repository is none: the whole repository is served.
+    """
+    return _kind(text) is not None
+
+
+def with_single_files(options: ServerOptions) -> ServerOptions:
+    """The options of a server, with files of models taken from among its repositories."""
+    repository = options.repository
+    kinds = {path: kind for path in repository.paths if (kind := _kind(path)) is not None}
+    if not kinds:
+        return options
+    trusted = {path: Path(path).stem for path, kind in kinds.items() if kind.filename in _RUN_CODE}
+    notices = [
+        f"model '{name}': its file may run code while it is read, which is allowed since {path} was named by itself"
+        for path, name in trusted.items()
+    ]
+    paths = tuple(path for path in repository.paths if path not in kinds)
+    return replace(
+        options,
+        repository=replace(repository, paths=paths, files=tuple(kinds)),
+        model=replace(options.model, allow_pickles=(*options.model.allow_pickles, *trusted.values())),
+        notices=(*options.notices, *notices),
+    )
+
+
+def _kind(text: str) -> FileKind | None:
+    """What a model's file is that a word names; None for any other word."""
+    path = Path(text)
+    if "://" in text or path.suffix == ".py" or (path.parent.name.isdigit() and path.stem == "model"):
+        return None
+    try:
+        if kind_of(path) == "folder":
+            return folder_kind(entry.name for entry in path.iterdir())
+        kind = kind_at(path) if kind_of(path) == "file" else None
+    except OSError:
+        return None
+    return kind if kind is not None and kind.is_served else None
