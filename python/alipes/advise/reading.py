@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from alipes.client.api_key import keyed_headers
+from alipes.client.model_counts import STAGES, ModelCounts
 from alipes.config.override import from_document
 from alipes.config.schema import ModelConfig
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Flow", "Reading", "flows", "processor_share", "round_trip_ms"]
 
-_STAGES: Final = ("queue", "compute_input", "compute_infer", "compute_output")
 _PROBES: Final = 9
 _MAX_METRICS_BYTES: Final = 64 << 20
 _WAIT_S: Final = 5.0
@@ -38,25 +38,18 @@ class _Counts:
 
     @classmethod
     def of(cls, versions: list[dict[str, Any]]) -> Self:
-        batches: dict[int, tuple[int, int]] = {}
-        for row in (row for version in versions for row in version.get("batch_stats", [])):
-            size = int(row["batch_size"])
-            count, time_ns = batches.get(size, (0, 0))
-            parts = [row.get(stage, {}) for stage in _STAGES[1:]]
-            count += int(parts[1].get("count", 0))
-            batches[size] = count, time_ns + sum(int(part.get("ns", 0)) for part in parts)
-        stats = [version.get("inference_stats", {}) for version in versions]
-
-        def total(stage: str, what: str) -> int:
-            return sum(int(one.get(stage, {}).get(what, 0)) for one in stats)
-
+        counts = ModelCounts.of_all(versions)
+        success = counts.part("success")
         return cls(
-            sum(int(version.get("inference_count", 0)) for version in versions),
-            sum(int(version.get("execution_count", 0)) for version in versions),
-            (total("success", "count"), total("success", "ns")),
-            total("fail", "count"),
-            {stage: total(stage, "ns") for stage in _STAGES},
-            batches,
+            counts.rows,
+            counts.executions,
+            (success.count, success.ns),
+            counts.part("fail").count,
+            {stage: counts.part(stage).ns for stage in STAGES},
+            {
+                size: (stages["compute_infer"].count, sum(one.ns for one in stages.values()))
+                for size, stages in counts.batches.items()
+            },
         )
 
 
@@ -186,7 +179,7 @@ def _flow(model: str, config: ModelConfig, old: _Counts, new: _Counts, seconds: 
         new.rows - old.rows,
         new.executions - old.executions,
         (new.success[1] - old.success[1]) * share,
-        {stage: (new.stages[stage] - old.stages.get(stage, 0)) * share for stage in _STAGES},
+        {stage: (new.stages[stage] - old.stages.get(stage, 0)) * share for stage in STAGES},
         batches,
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from alipes.cli.certificates import tls_of, with_certificate
 from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, default_address, one_address, read_headers, with_scheme
 from alipes.cli.failures import UsageFailed, perform
 from alipes.leaving import leaving_on_signals
@@ -26,6 +27,7 @@ loads by name (--model-control-mode explicit).
 _INDENT: Final = " " * len("  brings: ")
 
 
+@with_certificate
 def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
     model: Annotated[
         str, typer.Argument(metavar="MODEL", show_default=False, help="One model; all that are asked by default.")
@@ -57,11 +59,10 @@ def advise(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
     def action() -> int:
         from alipes.advise import advise as look
-        from alipes.client import Tls
 
         if keep and not try_change:
             raise UsageFailed("give --keep with --try")
-        tls = Tls(roots=tls_roots) if tls_roots else None
+        tls = tls_of(tls_roots)
         one = one_address(url, "a server's stages are its own")
         advice = look(
             with_scheme(one or default_address(), encrypted=tls is not None),

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from alipes.cli.certificates import with_certificate
 from alipes.cli.connection import ApiKey, Header, TlsRoots, connect, read_headers
 from alipes.cli.failures import CommandFailed, UsageFailed, perform
 
@@ -23,6 +24,7 @@ _GENERATE_HELP: Final = """Write a Python module with a typed method for each fu
 
 
 @client_app.command(help=_GENERATE_HELP, short_help="Write a typed Python module for a running server.")
+@with_certificate
 def generate(
     server: Annotated[
         str | None,

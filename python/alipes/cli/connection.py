@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from alipes.cli.certificates import tls_of
 from alipes.cli.failures import CommandFailed, UsageFailed
 from alipes.errors import AlipesError, ConfigError, TlsError, TransportError
 from alipes.local_ports import resolve
@@ -86,9 +87,9 @@ def connect(
         CommandFailed: If what answers there is no model server.
         UsageFailed: If an option cannot be read.
     """
-    from alipes.client import Client, Retry, Tls
+    from alipes.client import Client, Retry
 
-    tls = Tls(roots=tls_roots) if tls_roots else None
+    tls = tls_of(tls_roots)
     addresses = addresses_of(url, encrypted=tls is not None)
     try:
         # A person decides whether to try again.

@@ -35,6 +35,13 @@ _MENDS: Final = {
 _NOT_SERVED: Final = ("has no available versions", "is not found", "is not ready")
 """What servers say of a model that they have and do not serve. Source: Triton."""
 
+_TLS_OPTIONS: Final = {
+    "as Tls(roots=...)": "with --tls-roots FILE",
+    "as Tls(certificate=..., key=...)": "with --tls-cert FILE --tls-key FILE",
+    "or say which it bears as Tls(server_name=...)": "by that name in --url",
+}
+"""Settings of a script's client -> what a command has for them."""
+
 _COLUMNS: Final = 80
 _LINES: Final = 4
 _WRAPPER: Final = textwrap.TextWrapper(_COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
@@ -103,7 +110,14 @@ def _explained(error: AlipesError | OSError) -> tuple[str, str]:
         return f"the server has {names}", seen
     if isinstance(error, InferError) and any(words in str(error) for words in _NOT_SERVED):
         return "see with `alipes models list` which models are ready, and why others are not", str(error)
-    return (error.explain() if isinstance(error, ConfigError) else str(error)), ""
+    return _in_options(error.explain() if isinstance(error, ConfigError) else str(error)), ""
+
+
+def _in_options(text: str) -> str:
+    """What a script is told to write, as the options of a command."""
+    for written, typed in _TLS_OPTIONS.items():
+        text = text.replace(written, typed)
+    return text
 
 
 def abridged(text: str) -> str:

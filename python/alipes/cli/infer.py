@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from alipes.cli.certificates import with_certificate
 from alipes.cli.connection import ApiKey, Header, Timeout, TlsRoots, Url, connect, read_headers
 from alipes.cli.failures import perform
 from alipes.errors import InferError
@@ -31,6 +32,7 @@ Outputs = Annotated[
 ]
 
 
+@with_certificate
 def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
     context: typer.Context,
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model.")],
@@ -81,6 +83,7 @@ def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
     return perform(action)
 
 
+@with_certificate
 def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
     context: typer.Context,
     function: Annotated[str, typer.Argument(metavar="FUNCTION", help="Name that it is served by.")],

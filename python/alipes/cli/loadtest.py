@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.cli import loadtest_options as options
+from alipes.cli.certificates import tls_of, with_certificate
 from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, addresses_of, read_headers
 from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.loadtest_sent import Sender, Sent
@@ -44,6 +45,7 @@ latency. A level takes at most --windows times --window seconds, and ends as soo
 """
 
 
+@with_certificate
 def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
     model: options.Model = "",
     url: Url = None,
@@ -89,7 +91,6 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
     def action() -> int:
         nonlocal window, windows
-        from alipes.client import Tls
         from alipes.loadtest import Closed, Measuring
         from alipes.loadtest.save import check_path
 
@@ -129,7 +130,7 @@ def loadtest(  # noqa: PLR0913, PLR0917  # one parameter is one option
             silence,
             ends_early=duration is None,
         )
-        tls = Tls(roots=tls_roots) if tls_roots else None
+        tls = tls_of(tls_roots)
         headers = read_headers(header, api_key)
         files = [check_path(file) for file in save or ()]
         paces = paces_of(callers, rate, even, intervals, in_flight)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from alipes.cli.certificates import with_certificate
 from alipes.cli.columns import print_columns
 from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, connect, read_headers
 from alipes.cli.failures import CommandFailed, perform
@@ -40,6 +41,7 @@ LoadTimeout = Annotated[
 
 
 @models_app.command("list")
+@with_certificate
 def list_models(
     url: Url = None,
     header: Header = None,
@@ -64,6 +66,7 @@ def list_models(
 
 
 @models_app.command()
+@with_certificate
 def load(
     models: Names,
     url: Url = None,
@@ -85,6 +88,7 @@ def load(
 
 
 @models_app.command()
+@with_certificate
 def unload(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     models: Names,
     url: Url = None,

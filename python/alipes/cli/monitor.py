@@ -13,10 +13,10 @@ from typing import Annotated, Final
 
 import typer
 
+from alipes.cli.certificates import tls_of, with_certificate
 from alipes.cli.connection import TlsRoots
 from alipes.cli.failures import CommandFailed, abridged, perform
 from alipes.cli.watched import Ports, watched
-from alipes.client import Tls
 from alipes.monitor.board import Board
 from alipes.monitor.columns import Column, chosen
 from alipes.monitor.judge import Tally
@@ -29,6 +29,7 @@ _SHOWN: Final = 2
 """Servers that a note names."""
 
 
+@with_certificate
 def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     servers: Annotated[
         list[str] | None,
@@ -64,7 +65,7 @@ def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     """Watch what servers do: executions, time in queues and in models, and what holds the work up."""
 
     def action() -> int:
-        security = Tls(roots=tls_roots) if tls or tls_roots else None
+        security = tls_of(tls_roots, always=tls)
         ports = Ports(http_port, grpc_port, metrics_port)
         named = [part for word in (*(servers or []), *(url or [])) for part in word.split(",")]
         places = watched(named, ports, security)

@@ -9,9 +9,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from alipes.cli.amounts import span
+from alipes.cli.certificates import with_certificate
 from alipes.cli.columns import print_columns
 from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, connect, one_address, read_headers
 from alipes.cli.failures import perform
+from alipes.client.model_counts import STAGES, ModelCounts, StageCount
 
 __all__ = ["stats"]
 
@@ -22,6 +24,7 @@ _NS_IN_US: Final = 1000
 Document = Mapping[str, Any]
 
 
+@with_certificate
 def stats(  # noqa: PLR0913, PLR0917  # one parameter is one flag
     model: Annotated[
         str, typer.Argument(metavar="MODEL", show_default=False, help="One model; all that are loaded by default.")
@@ -59,26 +62,24 @@ def stats(  # noqa: PLR0913, PLR0917  # one parameter is one flag
 
 
 def _row(document: Document) -> tuple[str, ...]:
-    times = document["inference_stats"]
-    parts = ("queue", "compute_input", "compute_infer", "compute_output")
-    cached = int(times.get("cache_hit", {}).get("count", 0))
+    counts = ModelCounts.read(document)
+    cached = counts.part("cache_hit").count
     return (
         document["name"],
         str(document["version"]),
-        str(int(times["success"]["count"])),
-        str(int(times["fail"]["count"])),
+        str(counts.part("success").count),
+        str(counts.part("fail").count),
         str(cached) if cached else "",
-        *(_mean(times[part]) for part in parts),
-        _batches(document),
+        *(_mean(counts.part(stage)) for stage in STAGES),
+        _batches(counts),
     )
 
 
-def _mean(duration: Document) -> str:
-    count = int(duration["count"])
-    return span(int(duration["ns"]) / _NS_IN_US / count) if count else "-"
+def _mean(stage: StageCount) -> str:
+    return span(stage.ns / _NS_IN_US / stage.count) if stage.count else "-"
 
 
-def _batches(document: Document) -> str:
+def _batches(counts: ModelCounts) -> str:
     """The sizes of the batches that ran, each with how often: `1 (20), 4 (3)`."""
-    sizes = {int(one["batch_size"]): int(one["compute_infer"]["count"]) for one in document.get("batch_stats", ())}
+    sizes = {size: stages["compute_infer"].count for size, stages in counts.batches.items()}
     return ", ".join(f"{size} ({count})" for size, count in sorted(sizes.items())) or "-"

@@ -10,6 +10,7 @@ from urllib.request import Request, urlopen
 
 import typer
 
+from alipes.cli.certificates import with_certificate
 from alipes.cli.columns import print_columns
 from alipes.cli.connection import (
     HANDLE,
@@ -44,6 +45,7 @@ def _handles(incomplete: str) -> list[str]:
     return [str(path) for path in sorted(Path().glob("*.json")) if path.name.startswith(incomplete)]
 
 
+@with_certificate
 def status(
     server: Annotated[
         str | None,

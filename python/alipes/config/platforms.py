@@ -59,7 +59,7 @@ def _row_of(config: ModelConfig, folder: Path) -> Platform | None:
     elif platform or filename:
         rows = [row for row in PLATFORMS if platform == (row.platform or None) or filename == (row.filename or None)]
     else:
-        rows = [row for row in PLATFORMS if row.filename in files]
+        rows = [row for row in PLATFORMS if row.filename in files and not row.beside]
     # Two backends have two rows: platform and file distinguish them.
     names = {filename} if filename else files
     fitting = [row for row in rows if platform in ("", row.platform) and row.filename in names]

@@ -137,7 +137,8 @@ class _Folder:
         expected = config.default_model_filename
         if self._model.kind in _WITHOUT_FILE or (expected and expected in names):
             return
-        present = [row.backend for row in PLATFORMS if row.filename in names and row.backend not in _NOT_OFFERED]
+        rows = [row for row in PLATFORMS if row.filename in names and not row.beside]
+        present = [row.backend for row in rows if row.backend not in _NOT_OFFERED]
         if present and not expected:
             self._model.kind = self._model.kind or present[0]
             return

@@ -7,6 +7,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from alipes.config.model_files import PLATFORMS
 from alipes.config.nearest import nearest_first
 from alipes.config.schema import ModelConfig as Message
 from alipes.errors import RepositoryUseError
@@ -45,49 +46,20 @@ class Platform(Enum):
         raise RepositoryUseError(f"there is no platform {value!r}; {rest}")
 
 
+_ROWS: Final = {Platform[row.export]: row for row in PLATFORMS if row.export}
+"""The rows of the one table, by what can be exported; an ensemble is no file, and has none."""
+
+_EMPTY: Final = "model.empty"
+"""The file of a kind that has none: its configuration says all, and buckets have no empty folders."""
+
 conventions: Final[Mapping[Platform, str]] = MappingProxyType(
-    {
-        Platform.ONNX: "model.onnx",
-        Platform.SAVEDMODEL: "model.savedmodel",
-        Platform.TENSORRT: "model.plan",
-        Platform.TORCHSCRIPT: "model.pt",
-        Platform.ENSEMBLE: "model.empty",
-        Platform.PYTHON: "model.py",
-        Platform.TORCHEXPORT: "model.pt2",
-        Platform.TORCHMODULE: "model.safetensors",
-        Platform.SNAPSHOTTER: "model.empty",
-        Platform.AVERAGER: "model.empty",
-    }
+    {one: (_ROWS[one].filename if one in _ROWS else "") or _EMPTY for one in Platform}
 )
 """Platform -> the file, or folder, that a version consists of; an empty one where the configuration says all."""
 
-BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType(
-    {
-        Platform.ONNX: "onnxruntime",
-        Platform.SAVEDMODEL: "tensorflow",
-        Platform.TENSORRT: "tensorrt",
-        Platform.TORCHSCRIPT: "pytorch",
-        Platform.PYTHON: "python",
-        Platform.TORCHEXPORT: "pytorch",
-        Platform.TORCHMODULE: "pytorch",
-        Platform.SNAPSHOTTER: "snapshotter",
-        Platform.AVERAGER: "averager",
-    }
-)
+BACKENDS: Final[Mapping[Platform, str]] = MappingProxyType({one: row.backend for one, row in _ROWS.items()})
 
-SERVED: Final = frozenset(
-    {
-        Platform.ONNX,
-        Platform.SAVEDMODEL,
-        Platform.PYTHON,
-        Platform.ENSEMBLE,
-        Platform.SNAPSHOTTER,
-        Platform.AVERAGER,
-        Platform.TORCHSCRIPT,
-        Platform.TORCHEXPORT,
-        Platform.TORCHMODULE,
-    }
-)
+SERVED: Final = frozenset({Platform.ENSEMBLE, *(one for one, row in _ROWS.items() if row.served)})
 """What `alipes serve` runs; the rest is written for servers that run it."""
 
 _PYTORCH: Final = "for a model of PyTorch: take 'onnx', 'torchscript', 'torchexport' or 'torchmodule'"
@@ -106,8 +78,8 @@ _FRAMEWORKS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Names of frameworks, which are no platforms, each with the platforms that its models are exported as."""
 
-_BACKEND_ONLY: Final = frozenset({Platform.PYTHON, Platform.TORCHEXPORT, Platform.TORCHMODULE})
-"""Kinds that configurations name by backend and file, for want of a platform."""
+_BACKEND_ONLY: Final = frozenset(one for one, row in _ROWS.items() if one.value != row.platform)
+"""Kinds that configurations name by backend and file: Triton has no platform for them, or means less by it."""
 
 
 def declare_platform(config: Message, platform: Platform) -> None:
@@ -125,7 +97,9 @@ def declare_platform(config: Message, platform: Platform) -> None:
 def platform_of(config: Message) -> Platform | None:
     """The kind of model that a configuration describes; None where it is none of those that can be exported."""
     if config.platform:
-        return next((one for one in Platform if one.value == config.platform and one not in _BACKEND_ONLY), None)
+        if config.platform == Platform.ENSEMBLE.value:
+            return Platform.ENSEMBLE
+        return next((one for one, row in _ROWS.items() if row.platform == config.platform), None)
     if config.HasField("ensemble_scheduling"):
         return Platform.ENSEMBLE
     filename = config.default_model_filename

@@ -208,7 +208,10 @@ _LOADTEST: Final = (
 _CLIENTS: Final = (
     Synonym("host address addr server endpoint u port http-port grpc-port", meant="--url"),
     Synonym("headers H", meant="--header"),
+    Synonym("token auth bearer", meant="--api-key"),
     Synonym("ca cacert ca-cert ca-certs tls-ca ssl-ca root-cert roots cafile", meant="--tls-roots"),
+    Synonym("cert certfile client-cert ssl-cert ssl-certfile", meant="--tls-cert"),
+    Synonym("client-key keyfile ssl-key ssl-keyfile", meant="--tls-key"),
     Synonym("tls ssl https use-tls use-ssl", says="--url https://HOST:PORT is encrypted, and grpcs:// for gRPC"),
     Synonym(
         "insecure k no-verify skip-verify",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from alipes.client import Client
+from alipes.client.model_counts import STAGES, ModelCounts
 from alipes.loadtest import Closed, Level, Measuring, ModelRequests, Open, Window
 from alipes.loadtest import run as load
 from alipes.loadtest.pace import Pace
@@ -21,7 +22,6 @@ from alipes.tune.point import Point
 __all__ = ["measure"]
 
 _PERCENTILES: Final = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99}
-_STAGES: Final = ("queue", "compute_input", "compute_infer", "compute_output")
 
 
 class _Interrupted(Exception):
@@ -122,14 +122,8 @@ def _failure(seen: Sequence[_Seen]) -> str:
 
 def _stages_ns(client: Client, model: str) -> dict[str, tuple[int, int]]:
     """Count and nanoseconds of each stage, over all versions."""
-    total: dict[str, tuple[int, int]] = {}
-    for version in client.statistics(model):
-        stats = version.get("inference_stats", {})
-        for stage in _STAGES:
-            count, time_ns = total.get(stage, (0, 0))
-            part = stats.get(stage, {})
-            total[stage] = (count + int(part.get("count", 0)), time_ns + int(part.get("ns", 0)))
-    return total
+    counts = ModelCounts.of_all(client.statistics(model))
+    return {stage: (counts.part(stage).count, counts.part(stage).ns) for stage in STAGES}
 
 
 def _means_ms(before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> dict[str, float]:

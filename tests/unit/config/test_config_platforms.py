@@ -6,7 +6,10 @@ import pytest
 from alipes.config.model_files import PLATFORMS
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.platforms import backend_of, complete_backend
+from alipes.config.schema import new_config
 from alipes.errors import ConfigError
+from alipes.repository.platform import BACKENDS, conventions, platform_of
+from alipes.repository.platform import Platform as Exported
 
 
 def completed(folder: Path, text: str = "", name: str = "m") -> tuple[str, str, str]:
@@ -31,7 +34,9 @@ def put(folder: Path, version: str, filename: str) -> None:
 ONNX = ("onnxruntime", "onnxruntime_onnx", "model.onnx")
 
 
-@pytest.mark.parametrize("row", [row for row in PLATFORMS if row.filename], ids=lambda row: row.filename)
+@pytest.mark.parametrize(
+    "row", [row for row in PLATFORMS if row.filename and not row.beside], ids=lambda row: row.filename
+)
 def test_a_model_file_tells_backend_and_platform(folder: Path, row: object) -> None:
     put(folder, "1", row.filename)  # type: ignore[attr-defined]
     assert completed(folder) == (row.backend, row.platform, row.filename)  # type: ignore[attr-defined]
@@ -111,3 +116,19 @@ def test_platforms_belong_to_backends() -> None:
     assert backend_of("libtorch") == "pytorch"
     assert backend_of("tensor_magic") is None
     assert backend_of("") is None
+
+
+def test_weights_are_found_by_the_backend_that_is_named(folder: Path) -> None:
+    put(folder, "1", "model.safetensors")
+    assert completed(folder, 'backend: "pytorch"') == ("pytorch", "", "model.safetensors")
+
+
+def test_what_can_be_exported_is_called_as_what_is_served() -> None:
+    for row in PLATFORMS:
+        if row.export:
+            platform = Exported[row.export]
+            assert (BACKENDS[platform], conventions[platform]) == (row.backend, row.filename or "model.empty")
+            config = new_config(name="m", backend=row.backend, platform=row.platform)
+            config.default_model_filename = row.filename
+            assert platform_of(config) is platform
+    assert {row.export for row in PLATFORMS if row.export} == {one.name for one in Exported} - {"ENSEMBLE"}

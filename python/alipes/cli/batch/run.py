@@ -161,7 +161,7 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             timeout_s=timeout,
             reconnect_s=reconnect,
             again=again,
-            headers=read_headers(header),
+            headers=read_headers(header, None),
             tls_roots=tls_roots,
             price=price,
             rows_per_hour=rows_per_hour,

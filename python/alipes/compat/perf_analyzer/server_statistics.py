@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from alipes.client import Client
+from alipes.client.model_counts import STAGES, ModelCounts
 from alipes.compat.perf_analyzer.model import Model
 from alipes.errors import AlipesError
 
@@ -36,24 +37,22 @@ class Counts:
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Counts:
         """A version's statistics."""
-        parts = document.get("inference_stats", {})
-
-        def part(name: str, key: str) -> int:
-            return int(parts.get(name, {}).get(key, 0))
-
+        counts = ModelCounts.read(document)
+        success, hit, miss = (counts.part(name) for name in ("success", "cache_hit", "cache_miss"))
+        queue, before, inside, after = (counts.part(name).ns for name in STAGES)
         return cls(
-            int(document.get("inference_count", 0)),
-            int(document.get("execution_count", 0)),
-            part("success", "count"),
-            part("success", "ns"),
-            part("queue", "ns"),
-            part("compute_input", "ns"),
-            part("compute_infer", "ns"),
-            part("compute_output", "ns"),
-            part("cache_hit", "count"),
-            part("cache_hit", "ns"),
-            part("cache_miss", "count"),
-            part("cache_miss", "ns"),
+            counts.rows,
+            counts.executions,
+            success.count,
+            success.ns,
+            queue,
+            before,
+            inside,
+            after,
+            hit.count,
+            hit.ns,
+            miss.count,
+            miss.ns,
         )
 
     def __add__(self, other: Counts) -> Counts:
