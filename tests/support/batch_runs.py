@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -89,6 +90,7 @@ class BatchProcess:
         notes: Path | None = None,
         largest_file: int | None = None,
         folder: Path | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         """Starts it.
 
@@ -97,6 +99,7 @@ class BatchProcess:
             notes: Where models that it starts leave notes.
             largest_file: Bytes of the largest file that it, and what it starts, may write.
             folder: The current folder for it.
+            variables: Further variables of its environment.
         """
         limited = [] if largest_file is None else ["prlimit", f"--fsize={largest_file}"]
         self.process = subprocess.Popen(
@@ -106,7 +109,10 @@ class BatchProcess:
             stderr=subprocess.PIPE,
             text=True,
             cwd=folder,
-            env=os.environ | {"COLUMNS": "80", "NO_COLOR": "1"} | ({"NOTES": str(notes)} if notes else {}),
+            env=os.environ
+            | {"COLUMNS": "80", "NO_COLOR": "1"}
+            | ({"NOTES": str(notes)} if notes else {})
+            | dict(variables or {}),
             start_new_session=True,
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from alipes.batch.executors.find import EXECUTORS
 from alipes.batch.finish import Summary, finish
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.formats.find import FORMS
@@ -44,6 +45,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
     stream: bool = False,
     overlap: int | None = None,
     executor: str = "local",
+    executor_options: Mapping[str, Any] | None = None,
     in_flight: int = 8,
     batch: int | None = None,
     timeout_s: float = 120.0,
@@ -76,7 +78,9 @@ def run(  # noqa: PLR0913 - each is an option of its own
         stream: Whether the model takes a stream: each file is a time series then, whose last axis is the time, cut
             among clients with overlaps, so that the results are those of one sequence. A row is that of a stride.
         overlap: Updates that the state of such a model depends on; found out for snapshotters and averagers.
-        executor: What runs the clients: `local` is processes of this machine.
+        executor: What runs the clients: `local` is processes of this machine, `slurm` an array job, `dask` tasks of a
+            cluster that is there. The folder and the inputs have to be reached from wherever they run.
+        executor_options: Options of sbatch by their names; `address` of a scheduler of Dask, or a `client` of it.
         in_flight: Requests of a client that are under way at a time.
         batch: Rows of a request; by default what the model takes, and at most 64.
         timeout_s: The longest wait for an answer.
@@ -99,6 +103,12 @@ def run(  # noqa: PLR0913 - each is an option of its own
         AlipesError: If no server knows the model.
     """
     _check(form, executor, clients, in_flight)
+    if executor != "local" and repository is not None:
+        raise ConfigError(
+            f"clients of executor '{executor}' may run elsewhere, and servers that are started here are reached from "
+            "this machine alone: start servers, and give their addresses",
+            key="repository",
+        )
     folder = RunFolder(outputs)
     folder.prepare()
     work = Work(model, str(version or ""), form, stream)
@@ -128,7 +138,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
             start.begun_s = time.time()
             begun_s = time.monotonic()
             folder.success.unlink(missing_ok=True)
-            supervise(folder, plan, folder.add_start(start), up, line)
+            supervise(folder, plan, folder.add_start(start), up, line, executor, dict(executor_options or {}))
             seconds, server_count = time.monotonic() - begun_s, len(up.addresses)
     done = finish(folder, plan)
     new = [folder.piece(piece) for piece in sorted(folder.done() - before)]
@@ -142,8 +152,8 @@ def run(  # noqa: PLR0913 - each is an option of its own
 def _check(form: str, executor: str, clients: int, in_flight: int) -> None:
     if form not in FORMS:
         raise ConfigError(f"results are written as {', '.join(FORMS)}, not as {form}", key="form")
-    if executor != "local":
-        raise ConfigError(f"there is no executor '{executor}': there is local", key="executor")
+    if executor not in EXECUTORS:
+        raise ConfigError(f"there is no executor '{executor}': there are {', '.join(EXECUTORS)}", key="executor")
     for name, number in (("clients", clients), ("in_flight", in_flight)):
         if number < 1:
             raise ConfigError(f"{name}: expected at least 1, got {number}", key=name)

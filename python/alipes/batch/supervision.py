@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from alipes.batch.executors.local import LocalExecutor
+from alipes.batch.executors.base import ExecutorOptions
+from alipes.batch.executors.find import open_executor
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.locks import PieceLocks
 from alipes.batch.overview import status
@@ -21,8 +22,19 @@ __all__ = ["supervise"]
 _OTHERS_S: Final = 0.5
 
 
-def supervise(folder: RunFolder, plan: Plan, start: Start, up: RunServers, line: Task) -> None:
+def supervise(  # noqa: PLR0913, PLR0917 - the parts of a run
+    folder: RunFolder, plan: Plan, start: Start, up: RunServers, line: Task, name: str, options: ExecutorOptions
+) -> None:
     """Runs the clients until every piece is done.
+
+    Args:
+        folder: The folder of the run.
+        plan: Its plan.
+        start: This start of it.
+        up: The servers.
+        line: Shows how far it is.
+        name: Which engine runs the clients.
+        options: What the engine needs to know.
 
     Raises:
         BatchError: If something is left that nobody does.
@@ -40,7 +52,7 @@ def supervise(folder: RunFolder, plan: Plan, start: Start, up: RunServers, line:
             line.advance(now.pieces_done - shown)
             shown = now.pieces_done
 
-    executor = LocalExecutor(watch)
+    executor = open_executor(name, options, watch)
     try:
         while True:
             executor.run(folder, start, range(len(start.servers) * start.clients))

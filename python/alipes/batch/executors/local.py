@@ -6,13 +6,13 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
+from alipes.batch.executors.base import Watch, worker_command
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.worker import STOPPED
 
@@ -58,7 +58,7 @@ class LocalExecutor:
         failures: Why clients ended that could not go on.
     """
 
-    watch: Callable[[], None] = lambda: None
+    watch: Watch = lambda: None
     failures: list[str] = field(default_factory=list)
 
     def run(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
@@ -90,8 +90,7 @@ class LocalExecutor:
 def _started(folder: RunFolder, start: Start, shard: int, restarts: int, stack: ExitStack) -> _Client:
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the run
     stack.callback(errors.close)
-    command = [sys.executable, "-m", "alipes.batch.worker", str(folder.path), str(shard)]
-    command += ["--start", str(start.number), "--parent", str(os.getpid())]
+    command = [*worker_command(folder, shard, start), "--parent", str(os.getpid())]
     process: subprocess.Popen[Any] = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
     )

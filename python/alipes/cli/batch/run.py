@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -101,6 +102,19 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             shown=True,
         ),
     ] = 60.0,
+    executor: Annotated[
+        str,
+        _option(_CLIENTS, "--executor", text="What runs clients: local, slurm or dask.", metavar="NAME", shown=True),
+    ] = "local",
+    executor_option: Annotated[
+        list[str] | None,
+        _option(
+            _CLIENTS,
+            "--executor-option",
+            text="An option of sbatch, or address=ADDRESS of a scheduler of Dask; any number.",
+            metavar="NAME=VALUE",
+        ),
+    ] = None,
     form: Annotated[
         str,
         _option(_RESULTS, "--form", text="npz, npy, h5, parquet or jsonl.", metavar="FORM", shown=True),
@@ -155,6 +169,8 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             version=model_version or None,
             form=form,
             stream=stream,
+            executor=executor,
+            executor_options=_options(executor_option or ()),
             overlap=overlap,
             in_flight=in_flight,
             batch=batch,
@@ -171,6 +187,17 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
     with leaving_on_signals():
         return perform(action)
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """Options of an engine by their names."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise UsageFailed(f"write --executor-option NAME=VALUE, not {word!r}")
+        found[name] = value
+    return found
 
 
 def _text(summary: Summary) -> str:

@@ -1,0 +1,101 @@
+"""The clients of a run as tasks of a cluster of Dask that is there already, such as one of dask-jobqueue."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Final
+
+from alipes.batch.executors.base import ExecutorOptions, Watch, worker_command
+from alipes.batch.folder import RunFolder, Start
+from alipes.errors import BatchError, ConfigError, Unsupported
+
+__all__ = ["DaskExecutor", "run_client"]
+
+_LOOK_S: Final = 0.5
+_MOST_ROUNDS: Final = 4
+_RETRIES: Final = 3
+"""How often the client of a shard is started again whose worker of Dask goes away."""
+
+
+def run_client(command: list[str]) -> tuple[int, str]:
+    """Runs a client beside a worker of Dask, in a process of its own: it ends with that worker.
+
+    Returns:
+        Its exit code, and what it wrote.
+    """
+    done = subprocess.run([*command, "--parent", str(os.getpid())], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+class DaskExecutor:
+    """Submits a task for each client, and waits for them."""
+
+    def __init__(self, options: ExecutorOptions, watch: Watch) -> None:
+        """Takes a cluster.
+
+        Args:
+            options: `address` of a scheduler, or a `client` of `distributed`.
+            watch: Called again and again while clients run.
+
+        Raises:
+            ConfigError: If there is neither.
+            Unsupported: If Dask is not installed.
+        """
+        if len(options) != 1 or not {"address", "client"} & options.keys():
+            raise ConfigError(
+                "executor 'dask' takes the address of a scheduler, as in address=tcp://HOST:8786",
+                key="executor_options",
+            )
+        try:
+            self._library: Any = import_module("distributed")
+        except ImportError as error:
+            raise Unsupported("this needs Dask: install it with `pip install 'alipes[dask]'`") from error
+        self._options, self._watch = options, watch
+        self._rounds = 0
+        self.failures: list[str] = []
+
+    def run(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
+        """Runs the clients of some shards to their end.
+
+        Raises:
+            BatchError: If the scheduler cannot be reached.
+        """
+        client = self._options.get("client")
+        if client is not None:
+            self._run(client, folder, start, shards)
+            return
+        address = self._options["address"]
+        try:
+            client = self._library.Client(address, timeout=30, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise BatchError(f"no scheduler of Dask answers at {address}: {error}") from error
+        with client:
+            self._run(client, folder, start, shards)
+
+    def _run(self, client: Any, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
+        futures = [
+            client.submit(run_client, worker_command(folder, shard, start), pure=False, retries=_RETRIES)
+            for shard in shards
+        ]
+        try:
+            while not all(future.done() for future in futures):
+                self._watch()
+                with client.as_current(), suppress(TimeoutError):
+                    self._library.wait(futures, timeout=_LOOK_S)
+        except BaseException:
+            client.cancel(futures)
+            raise
+        self._rounds += 1
+        for shard, future in zip(shards, futures, strict=True):
+            if future.status != "finished":
+                self.failures.append(f"Dask lost the client of shard {shard}: {future.exception()}")
+                continue
+            code, text = future.result()
+            # Those that were killed or stopped are submitted again.
+            if code == 1 or (code and self._rounds >= _MOST_ROUNDS):
+                lines = text.strip().splitlines() or ["no word"]
+                self.failures.append(lines[-1].removeprefix("error: "))

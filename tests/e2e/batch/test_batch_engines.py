@@ -1,0 +1,147 @@
+"""The same run under Slurm and Dask: a client is killed in the middle, and each row is there once in the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, rows_of
+from support.server import ServerProcess
+from support.slurm import skip_without_slurm, slurm, slurm_answer
+
+Serve = Callable[..., ServerProcess]
+Expected = dict[tuple[str, int], list[float]]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def expected(tmp_path: Path, repository: Path) -> Expected:
+    add_picky(repository)
+    return add_files(tmp_path / "data", 48)
+
+
+@pytest.fixture
+def server(serve: Serve, repository: Path, notes: Path, expected: Expected) -> ServerProcess:
+    return serve(repository, environment={"NOTES": str(notes)})
+
+
+def words_of(tmp_path: Path, server: ServerProcess, *more: object) -> tuple[object, ...]:
+    words = ("picky", tmp_path / "data", "-o", tmp_path / "out", "--url", server.grpc, "--clients", 2)
+    return (*words, "--in-flight", 1, "--batch", 3, *more)
+
+
+@pytest.mark.proof
+def test_a_client_of_slurm_that_is_killed_is_submitted_again(
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+) -> None:
+    skip_without_slurm()
+    with slurm(tmp_path) as variables:
+        words = words_of(tmp_path, server, "--executor", "slurm", "--executor-option", "partition=main")
+        with BatchProcess(*words, variables=variables) as run:
+            await_held(notes)
+            for client in clients_of(tmp_path / "out"):
+                if client.state == "runs":
+                    os.kill(client.pid, signal.SIGKILL)
+            (notes / "go").touch()
+            done = run.wait()
+        assert (done.code, done.err) == (0, "")
+        assert rows_of(tmp_path / "out") == expected
+        assert slurm_answer(variables, "squeue", "--noheader") == ""
+        with BatchProcess(
+            "picky",
+            tmp_path / "data",
+            "-o",
+            tmp_path / "other",
+            *("--url", server.grpc, "--executor", "slurm", "--executor-option", "partition=none"),
+            variables=variables,
+        ) as run:
+            refused = run.wait()
+        assert refused.code == 1
+        assert "sbatch refuses: sbatch: error: invalid partition specified: none" in refused.message
+
+
+@pytest.mark.proof
+def test_a_run_on_slurm_that_is_interrupted_leaves_no_job(
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+) -> None:
+    skip_without_slurm()
+    with slurm(tmp_path) as variables:
+        words = words_of(tmp_path, server, "--executor", "slurm")
+        with BatchProcess(*words, variables=variables) as run:
+            await_held(notes)
+            run.process.send_signal(signal.SIGINT)
+            assert run.wait().code == 130
+        (notes / "go").touch()
+        assert "R" not in slurm_answer(variables, "squeue", "--noheader", "--states", "R", "--format", "%t")
+        with BatchProcess(*words, variables=variables) as run:
+            assert run.wait().code == 0
+    assert rows_of(tmp_path / "out") == expected
+
+
+CLUSTER = """
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        input()
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    """The address of a cluster of Dask with two workers."""
+    (tmp_path / "cluster.py").write_text(CLUSTER)
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "cluster.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.communicate("\n")
+
+
+@pytest.mark.proof
+@pytest.mark.extra("dask")
+def test_a_worker_of_dask_that_is_lost_costs_no_row(
+    server: ServerProcess, cluster: str, tmp_path: Path, notes: Path, expected: Expected
+) -> None:
+    words = words_of(tmp_path, server, "--executor", "dask", "--executor-option", f"address={cluster}")
+    with BatchProcess(*words) as run:
+        await_held(notes)
+        (holder,) = (client for client in clients_of(tmp_path / "out") if client.state == "runs")
+        parent = psutil.Process(holder.pid).parent()
+        assert parent is not None
+        parent.kill()
+        (notes / "go").touch()
+        done = run.wait()
+    assert done.code == 0
+    assert rows_of(tmp_path / "out") == expected
+
+
+@pytest.mark.proof
+@pytest.mark.extra("dask")
+def test_a_scheduler_of_dask_that_is_not_there_is_named(
+    server: ServerProcess, tmp_path: Path, expected: Expected
+) -> None:
+    option = "address=tcp://127.0.0.1:1"
+    with BatchProcess(*words_of(tmp_path, server, "--executor", "dask", "--executor-option", option)) as run:
+        done = run.wait()
+    assert done.code == 1
+    assert "no scheduler of Dask answers at tcp://127.0.0.1:1" in done.message
