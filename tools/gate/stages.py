@@ -30,7 +30,7 @@ NETWORK = "ALIPES_EXECUTION_THREADS=network"
 WITH_EXTRAS = r"$(grep -rlE 'mark\.extra\(' tests --include='test_*.py')"
 ALL_BUT_TORCH = (
     "--extra sklearn --extra xgboost --extra lightgbm --extra catboost --extra keras --extra openvino --extra mlflow"
-    " --extra batch --extra dask --extra plots --extra tune --extra tables --extra hf --group test --group buckets"
+    " --extra batch --extra plots --extra tune --extra tables --extra hf --group test --group buckets"
 )
 FLEET = "--extra deploy --extra google --group fleet"
 EVERY_EXTRA = f"{ALL_BUT_TORCH} {FLEET} --extra examples --extra notebook --extra torch --torch --group browser"
@@ -208,6 +208,7 @@ STAGES: Sequence[Stage] = (
     _extra("plots", "pictures of records, streams and load tests", "--extra plots --extra tables --group browser"),
     _extra("batch", "batch runs over HDF5 and Parquet"),
     _extra("dask", "batch runs on a cluster of Dask"),
+    _extra("ray", "batch runs on Ray"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
     _extra("hf", "a model of the Hugging Face Hub, by its own client"),
     _extra(

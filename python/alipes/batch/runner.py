@@ -78,9 +78,10 @@ def run(  # noqa: PLR0913 - each is an option of its own
         stream: Whether the model takes a stream: each file is a time series then, whose last axis is the time, cut
             among clients with overlaps, so that the results are those of one sequence. A row is that of a stride.
         overlap: Updates that the state of such a model depends on; found out for snapshotters and averagers.
-        executor: What runs the clients: `local` is processes of this machine, `slurm` an array job, `dask` tasks of a
-            cluster that is there. The folder and the inputs have to be reached from wherever they run.
-        executor_options: Options of sbatch by their names; `address` of a scheduler of Dask, or a `client` of it.
+        executor: What runs the clients: `local` is processes of this machine, `slurm` an array job, `dask` and `ray`
+            tasks of their clusters. The folder and the inputs have to be reached from wherever they run.
+        executor_options: Options of sbatch by their names; `address` of a scheduler of Dask, or a `client` of it;
+            `address` of a cluster of Ray, and `num_cpus` of a client.
         in_flight: Requests of a client that are under way at a time.
         batch: Rows of a request; by default what the model takes, and at most 64.
         timeout_s: The longest wait for an answer.

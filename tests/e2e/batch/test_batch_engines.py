@@ -1,4 +1,4 @@
-"""The same run under Slurm and Dask: a client is killed in the middle, and each row is there once in the end."""
+"""The same run under Slurm, Dask and Ray: a client is killed in the middle, and each row is there once in the end."""
 
 from __future__ import annotations
 
@@ -145,3 +145,30 @@ def test_a_scheduler_of_dask_that_is_not_there_is_named(
         done = run.wait()
     assert done.code == 1
     assert "no scheduler of Dask answers at tcp://127.0.0.1:1" in done.message
+
+
+@pytest.mark.proof
+@pytest.mark.extra("ray")
+def test_a_worker_of_ray_that_is_lost_costs_no_row(
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+) -> None:
+    with BatchProcess(*words_of(tmp_path, server, "--executor", "ray")) as run:
+        await_held(notes)
+        (holder,) = (client for client in clients_of(tmp_path / "out") if client.state == "runs")
+        parent = psutil.Process(holder.pid).parent()
+        assert parent is not None
+        parent.kill()
+        (notes / "go").touch()
+        done = run.wait()
+    assert (done.code, done.err) == (0, "")
+    assert rows_of(tmp_path / "out") == expected
+
+
+@pytest.mark.proof
+@pytest.mark.extra("ray")
+def test_a_cluster_of_ray_that_is_not_there_is_named(server: ServerProcess, tmp_path: Path, expected: Expected) -> None:
+    option = "address=127.0.0.1:1"
+    with BatchProcess(*words_of(tmp_path, server, "--executor", "ray", "--executor-option", option)) as run:
+        done = run.wait()
+    assert done.code == 1
+    assert "no cluster of Ray answers at 127.0.0.1:1" in done.message

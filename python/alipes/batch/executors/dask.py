@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
 
 from alipes.batch.executors.base import ExecutorOptions, Watch, worker_command
+from alipes.batch.executors.remote_client import Outcomes, run_client
 from alipes.batch.folder import RunFolder, Start
 from alipes.errors import BatchError, ConfigError, Unsupported
 
-__all__ = ["DaskExecutor", "run_client"]
+__all__ = ["DaskExecutor"]
 
 _LOOK_S: Final = 0.5
-_MOST_ROUNDS: Final = 4
 _RETRIES: Final = 3
 """How often the client of a shard is started again whose worker of Dask goes away."""
-
-
-def run_client(command: list[str]) -> tuple[int, str]:
-    """Runs a client beside a worker of Dask, in a process of its own: it ends with that worker.
-
-    Returns:
-        Its exit code, and what it wrote.
-    """
-    done = subprocess.run([*command, "--parent", str(os.getpid())], capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr
 
 
 class DaskExecutor:
@@ -55,8 +43,8 @@ class DaskExecutor:
         except ImportError as error:
             raise Unsupported("this needs Dask: install it with `pip install 'alipes[dask]'`") from error
         self._options, self._watch = options, watch
-        self._rounds = 0
-        self.failures: list[str] = []
+        self._outcomes = Outcomes()
+        self.failures = self._outcomes.failures
 
     def run(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
         """Runs the clients of some shards to their end.
@@ -89,13 +77,9 @@ class DaskExecutor:
         except BaseException:
             client.cancel(futures)
             raise
-        self._rounds += 1
+        self._outcomes.begin()
         for shard, future in zip(shards, futures, strict=True):
             if future.status != "finished":
                 self.failures.append(f"Dask lost the client of shard {shard}: {future.exception()}")
                 continue
-            code, text = future.result()
-            # Those that were killed or stopped are submitted again.
-            if code == 1 or (code and self._rounds >= _MOST_ROUNDS):
-                lines = text.strip().splitlines() or ["no word"]
-                self.failures.append(lines[-1].removeprefix("error: "))
+            self._outcomes.add(shard, *future.result())

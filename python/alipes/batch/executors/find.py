@@ -10,7 +10,7 @@ from alipes.errors import ConfigError
 
 __all__ = ["EXECUTORS", "open_executor"]
 
-EXECUTORS: Final = ("local", "slurm", "dask")
+EXECUTORS: Final = ("local", "slurm", "dask", "ray")
 
 
 def open_executor(name: str, options: ExecutorOptions, watch: Watch) -> Executor:
@@ -33,6 +33,10 @@ def open_executor(name: str, options: ExecutorOptions, watch: Watch) -> Executor
         from alipes.batch.executors.dask import DaskExecutor
 
         return DaskExecutor(options, watch)
+    if name == "ray":
+        from alipes.batch.executors.ray import RayExecutor
+
+        return RayExecutor(options, watch)
     if options:
         raise ConfigError(f"executor '{name}' takes no options, not {', '.join(options)}", key="executor_options")
     return LocalExecutor(watch)

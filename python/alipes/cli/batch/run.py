@@ -104,14 +104,16 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
     ] = 60.0,
     executor: Annotated[
         str,
-        _option(_CLIENTS, "--executor", text="What runs clients: local, slurm or dask.", metavar="NAME", shown=True),
+        _option(
+            _CLIENTS, "--executor", text="What runs clients: local, slurm, dask or ray.", metavar="NAME", shown=True
+        ),
     ] = "local",
     executor_option: Annotated[
         list[str] | None,
         _option(
             _CLIENTS,
             "--executor-option",
-            text="An option of sbatch, or address=ADDRESS of a scheduler of Dask; any number.",
+            text="An option of sbatch, or address=ADDRESS of a cluster of Dask or Ray; any number.",
             metavar="NAME=VALUE",
         ),
     ] = None,
