@@ -7,10 +7,12 @@ from typing import Any, Final
 from alipes.deploy.kubernetes.objects import kubernetes_objects
 from alipes.deploy.reading import described
 
-__all__ = ["INSTANCE", "belongings"]
+__all__ = ["INSTANCE", "belongings", "labels_on_kserve"]
 
 INSTANCE: Final = "app.kubernetes.io/instance"
 """The label that says which deployment an object belongs to."""
+
+_NAME: Final = "app.kubernetes.io/name"
 
 _FULLEST: Final[tuple[dict[str, Any], ...]] = (
     {"network": {"restricted": True}, "scaling": {"kind": "hpa"}},
@@ -30,3 +32,12 @@ def belongings(name: str) -> list[dict[str, Any]]:
         for each in kubernetes_objects(described({"name": name, **values})):
             found[each["kind"], each["metadata"]["name"]] = each
     return list(found.values())
+
+
+def labels_on_kserve(name: str | None = None) -> dict[str, str]:
+    """The labels of what a deployment has on KServe, where names follow its models; or of everything of ours there.
+
+    Args:
+        name: Of the deployment. The runtimes, which belong to none, carry the labels of everything alone.
+    """
+    return {_NAME: "alipes"} if name is None else {_NAME: "alipes", INSTANCE: name}

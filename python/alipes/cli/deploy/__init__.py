@@ -6,7 +6,7 @@ from typing import Final
 
 import typer
 
-from alipes.cli.deploy.cluster import APPLY_HELP, REMOVE_HELP, apply, logs, remove, rollback, scale, status
+from alipes.cli.deploy.cluster import APPLY_HELP, apply, logs, rollback, scale, status
 from alipes.cli.deploy.dashboards import HELP as DASHBOARDS_HELP
 from alipes.cli.deploy.dashboards import dashboards
 from alipes.cli.deploy.envoy import HELP as ENVOY_HELP
@@ -17,6 +17,7 @@ from alipes.cli.deploy.kserve import kserve_app
 from alipes.cli.deploy.kubernetes import HELM_HELP, helm, kubernetes
 from alipes.cli.deploy.kubernetes import HELP as KUBERNETES_HELP
 from alipes.cli.deploy.machine import COMPOSE_HELP, SYSTEMD_HELP, compose, systemd
+from alipes.cli.deploy.removal import REMOVE_HELP, remove
 
 __all__ = ["deploy_app"]
 

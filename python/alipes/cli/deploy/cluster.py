@@ -1,4 +1,4 @@
-"""`alipes deploy apply` and what follows it: status, logs, scale, rollback and remove, in a cluster of Kubernetes."""
+"""`alipes deploy apply` and what follows it: status, logs, scale and rollback, in a cluster of Kubernetes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from alipes.cli.columns import print_columns
-from alipes.cli.deploy.service_view import show_service
+from alipes.cli.deploy.service_view import show_kserve, show_service
 from alipes.cli.deploy.status_view import follow, show
 from alipes.cli.failures import CommandFailed, perform
-from alipes.errors import ConfigError
+from alipes.errors import CloudError, ConfigError
 
 if TYPE_CHECKING:
     from alipes.cloud.kubernetes import Cluster
+    from alipes.cloud.kubernetes.kserve_objects import KServeStatus
     from alipes.cloud.kubernetes.made import Made
 
 __all__ = [
     "APPLY_HELP",
-    "REMOVE_HELP",
+    "STDIN",
     "Context",
     "Kubeconfig",
     "Namespace",
@@ -29,8 +30,8 @@ __all__ = [
     "Wait",
     "apply",
     "cluster_of",
+    "documents_in",
     "logs",
-    "remove",
     "rollback",
     "scale",
     "status",
@@ -45,14 +46,9 @@ APPLY_HELP: Final = """Send objects to a cluster, and wait until their servers s
 Everything is checked before anything is sent. Objects are made, or changed to what the file says (server-side apply).
 With --dry-run the API server says what it would do, and nothing is made.
 """
-REMOVE_HELP: Final = """Remove a deployment with everything that belongs to it, or the objects of a file.
 
-\b
-  alipes deploy remove models
-  alipes deploy remove models.yaml
-"""
-
-_STDIN: Final = "-"
+STDIN: Final = "-"
+"""Stands for standard input where files are named."""
 _SERVERS: Final = ("Deployment", "StatefulSet")
 """Kinds whose pods are the servers."""
 _SERVICE: Final = "InferenceService"
@@ -117,11 +113,31 @@ def status(
 
     def action() -> int:
         cluster = cluster_of(kubeconfig, context, namespace)
-        found = follow(cluster.follow(name)) if following else cluster.status(name)
+        try:
+            found = follow(cluster.follow(name)) if following else cluster.status(name)
+        except CloudError as error:
+            on_kserve = _on_kserve(cluster, name, following=following) if error.reason == "NotFound" else None
+            if on_kserve is None:
+                raise
+            show_kserve(on_kserve)
+            return 0 if on_kserve.is_ready else 3
         show(found)
         return 0 if found.is_complete else 3
 
     return perform(action)
+
+
+def _on_kserve(cluster: Cluster, name: str, *, following: bool) -> KServeStatus | None:
+    """What a deployment has on KServe; None if it has nothing there."""
+    from alipes.deploy.belongings import labels_on_kserve
+
+    objects = cluster.kserve_objects(labels_on_kserve(name))
+    found = objects.status()
+    if following and found.services:
+        for one in found.services:
+            cluster.inference_services().wait(one.name)
+        found = objects.status()
+    return found if found.services or found.parts else None
 
 
 def logs(  # one parameter is one option
@@ -186,35 +202,6 @@ def rollback(  # noqa: PLR0913, PLR0917  # one parameter is one option
     return perform(action)
 
 
-def remove(
-    what: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A deployment, or a file of objects; - is a file.")],
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
-) -> int:
-    """Remove; `REMOVE_HELP` says what."""
-
-    def action() -> int:
-        cluster = cluster_of(kubeconfig, context, namespace)
-        is_file = what == _STDIN or Path(what).is_file()
-        objects = _documents(what) if is_file else _own(cluster, what)
-        gone = cluster.remove(objects, timeout_s=timeout)
-        if not gone:
-            raise CommandFailed(f"nothing of '{what}' is in the namespace '{cluster.namespace}'")
-        print_columns(("kind", "name", ""), [(one.kind, one.name, "removed") for one in gone])
-        return 0
-
-    return perform(action)
-
-
-def _own(cluster: Cluster, name: str) -> list[Made]:
-    """What belongs to a deployment: objects of our kinds and names that carry its label."""
-    from alipes.deploy.belongings import INSTANCE, belongings
-
-    return cluster.labelled(belongings(name), INSTANCE, name)
-
-
 def cluster_of(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Cluster:
     """The cluster that the options of a command name."""
     from alipes.cloud.kubernetes import Cluster
@@ -222,10 +209,16 @@ def cluster_of(kubeconfig: Path | None, context: str | None, namespace: str | No
     return Cluster(kubeconfig, context=context, namespace=namespace)
 
 
-def _documents(file: str) -> list[Mapping[str, Any]]:
+def documents_in(file: str) -> list[Mapping[str, Any]]:
+    """The objects of a file, or of standard input.
+
+    Raises:
+        CommandFailed: If the file cannot be read.
+        ConfigError: If it holds something else.
+    """
     from alipes.deploy.yaml_text import documents_of
 
-    if file == _STDIN:
+    if file == STDIN:
         return documents_of(sys.stdin.read(), "standard input")
     try:
         return documents_of(Path(file).read_text(encoding="utf-8"), file)
@@ -237,9 +230,9 @@ def _checked(file: str) -> Sequence[Mapping[str, Any]]:
     """The objects of a file, none of which Kubernetes would refuse for its form."""
     from alipes.deploy.checks import check_objects
 
-    objects = _documents(file)
+    objects = documents_in(file)
     if not objects:
-        raise CommandFailed(f"{'standard input' if file == _STDIN else file} holds no objects")
+        raise CommandFailed(f"{'standard input' if file == STDIN else file} holds no objects")
     try:
         unknown = check_objects(objects, file)
     except ConfigError as error:

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from alipes.cli.deploy.cluster import Context, Kubeconfig, Namespace, Timeout, Wait, cluster_of
-from alipes.cli.deploy.options import Image, Output, Settings, Values, write
-from alipes.cli.deploy.service_view import show_service
+from alipes.cli.deploy.options import Image, Output, Settings, Values, values_of, write
+from alipes.cli.deploy.options import Name as NameOption
+from alipes.cli.deploy.service_view import show_kserve, show_service
 from alipes.cli.failures import CommandFailed, perform
-from alipes.errors import ConfigError
+from alipes.errors import CloudError, ConfigError
 
 if TYPE_CHECKING:
+    from alipes.cloud.kubernetes import Cluster
     from alipes.cloud.kubernetes.inference_services import InferenceServices
+    from alipes.cloud.kubernetes.kserve_objects import KServeStatus
 
 __all__ = ["kserve_app"]
 
@@ -43,7 +46,7 @@ def kserve(  # noqa: PLR0913, PLR0917  # one parameter is one option
     context: typer.Context,
     values: Values = None,
     settings: Settings = None,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", show_default=False, help="Its name.")] = None,
+    name: NameOption = None,
     image: Image = None,
     model_format: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", show_default=False, help="Of the model, such as onnx.")
@@ -60,14 +63,11 @@ def kserve(  # noqa: PLR0913, PLR0917  # one parameter is one option
     def action() -> int:
         from alipes.deploy.kserve.objects import kserve_objects
         from alipes.deploy.kserve.reading import described
-        from alipes.deploy.reading import read_values, with_settings
         from alipes.deploy.yaml_text import yaml_of
 
         shorthands = {"name": name, "image": image, "predictor.format": model_format, "predictor.storage.uri": storage}
-        chosen = [f"{key}={value}" for key, value in shorthands.items() if value is not None]
-        found = with_settings(read_values(values) if values is not None else {}, [*(settings or ()), *chosen])
         try:
-            objects = kserve_objects(described(found, values))
+            objects = kserve_objects(described(values_of(values, settings, shorthands), values))
         except ConfigError as error:
             print(error.explain(), file=sys.stderr)  # each fault has a line of its own
             raise CommandFailed("nothing was written: mend what is named above") from error
@@ -77,24 +77,42 @@ def kserve(  # noqa: PLR0913, PLR0917  # one parameter is one option
     return perform(action)
 
 
-@kserve_app.command(short_help="Show a service: whether it serves, and who gets its requests.")
+@kserve_app.command(short_help="Show whether it serves, who gets its requests, and what else it has.")
 def status(
     name: Name,
     namespace: Namespace = None,
     context: Context = None,
     kubeconfig: Kubeconfig = None,
 ) -> int:
-    """Show a service, and why it does not serve.
+    """Show a service, or those that many models are placed in, with their models, graphs and runtimes.
 
-    The exit code is 0 if it serves, and 3 otherwise.
+    What does not serve is shown with the reason. The exit code is 0 if everything serves, and 3 otherwise.
     """
 
     def action() -> int:
-        found = _services(kubeconfig, context, namespace).status(name)
-        show_service(found)
-        return 0 if found.is_ready else 3
+        cluster = cluster_of(kubeconfig, context, namespace)
+        found = _belonging(cluster, name)
+        if found is not None:
+            show_kserve(found)
+        if found is not None and found.services:
+            return 0 if found.is_ready else 3
+        service = cluster.inference_services().status(name)  # of somebody else, or there is none
+        show_service(service)
+        return 0 if service.is_ready else 3
 
     return perform(action)
+
+
+def _belonging(cluster: Cluster, name: str) -> KServeStatus | None:
+    """What a deployment has on KServe; None where the user may read objects and not list them."""
+    from alipes.deploy.belongings import labels_on_kserve
+
+    try:
+        return cluster.kserve_objects(labels_on_kserve(name)).status()
+    except CloudError as error:
+        if error.reason != "Forbidden":
+            raise
+        return None
 
 
 @kserve_app.command(short_help="Have more servers, or fewer.")

@@ -13,7 +13,18 @@ from alipes.cli.failures import CommandFailed
 if TYPE_CHECKING:
     from alipes.deploy.description import Description
 
-__all__ = ["Image", "Name", "Output", "Replicas", "Repository", "Settings", "Values", "description_of", "write"]
+__all__ = [
+    "Image",
+    "Name",
+    "Output",
+    "Replicas",
+    "Repository",
+    "Settings",
+    "Values",
+    "description_of",
+    "values_of",
+    "write",
+]
 
 Repository: TypeAlias = Annotated[
     str | None,
@@ -46,22 +57,32 @@ Output: TypeAlias = Annotated[
 ]
 
 
-def description_of(values: Path | None, settings: list[str] | None, shorthands: Mapping[str, Any]) -> Description:
-    """The description: the file, `--set` over it, and the shorthands over both.
+def values_of(values: Path | None, settings: list[str] | None, shorthands: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a description: the file, `--set` over it, and the shorthands over both.
 
     Args:
         values: The file.
         settings: `KEY=VALUE`.
-        shorthands: Values by their names; those that are `None` were not said.
+        shorthands: Values by their dotted names; those that are `None` were not said.
+
+    Raises:
+        ConfigError: If the file cannot be read, or a setting is written otherwise.
+    """
+    from alipes.deploy.reading import read_values, with_settings
+
+    chosen = [f"{key}={value}" for key, value in shorthands.items() if value is not None]
+    return with_settings(read_values(values) if values is not None else {}, [*(settings or ()), *chosen])
+
+
+def description_of(values: Path | None, settings: list[str] | None, shorthands: Mapping[str, Any]) -> Description:
+    """The description of a deployment; see `values_of`.
 
     Raises:
         ConfigError: If something does not fit.
     """
-    from alipes.deploy.reading import described, read_values, with_settings
+    from alipes.deploy.reading import described
 
-    found = with_settings(read_values(values) if values is not None else {}, settings or ())
-    found |= {name: value for name, value in shorthands.items() if value is not None}
-    return described(found, values)
+    return described(values_of(values, settings, shorthands), values)
 
 
 def write(text: str, output: Path | None) -> None:

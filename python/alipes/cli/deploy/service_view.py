@@ -8,8 +8,18 @@ from alipes.cli.columns import print_columns
 
 if TYPE_CHECKING:
     from alipes.cloud.kubernetes.inference_status import ServiceStatus
+    from alipes.cloud.kubernetes.kserve_objects import KServeStatus
 
-__all__ = ["show_service"]
+__all__ = ["show_kserve", "show_service"]
+
+
+def show_kserve(status: KServeStatus) -> None:
+    """Prints the services of a deployment, what else it has, and why something does not serve."""
+    for service in status.services:
+        show_service(service)
+    if status.parts:
+        rows = [(one.kind, one.name, one.state, one.text) for one in status.parts]
+        print_columns(("beside it", "name", "state", ""), rows)
 
 
 def show_service(status: ServiceStatus) -> None:

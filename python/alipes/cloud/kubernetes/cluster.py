@@ -13,6 +13,7 @@ from alipes.cloud.kubernetes import rollout, source
 from alipes.cloud.kubernetes.api import Api, Document
 from alipes.cloud.kubernetes.connection import connect
 from alipes.cloud.kubernetes.inference_services import InferenceServices
+from alipes.cloud.kubernetes.kserve_objects import KServeObjects
 from alipes.cloud.kubernetes.logs import LogLine, followed, lines_of
 from alipes.cloud.kubernetes.made import Made, interruptible, removal
 from alipes.cloud.kubernetes.pods import pods_of
@@ -36,6 +37,9 @@ _FOLLOW_S: Final = 1
 
 _REMOVAL_S: Final = 0.1
 """Between two looks at what is being removed."""
+
+_IN_USE: Final = frozenset({"LocalModelCache", "LocalModelNamespaceCache"})
+"""Kinds whose objects KServe does not let go while a service uses them."""
 
 Objects = str | Path | Iterable[Mapping[str, Any]]
 
@@ -170,7 +174,8 @@ class Cluster:
         """Remove objects, and wait until they are gone; those that are not there are passed over.
 
         Args:
-            objects: A file, documents, or what `apply`, `deploy` or `made` list. The last goes first.
+            objects: A file, documents, or what `apply`, `deploy` or `made` list. The last goes first, and what others
+                use goes after them.
             namespace: The namespace of those that name none.
             timeout_s: The longest wait for each; None sets no limit.
             **values: What the wildcards of a file stand for.
@@ -183,9 +188,12 @@ class Cluster:
             CloudTimeout: If one is still there after its time.
         """
         made = self._located(objects, namespace or self.namespace, values)
-        gone = [one for one in reversed(made) if self._deleted(one)]
-        for one in gone:
-            Wait(f"the removal of {one}", timeout_s).until(partial(look_for_none, self._api, one), _pause)
+        gone: list[Made] = []
+        for is_used in (False, True):
+            going = [one for one in reversed(made) if (one.kind in _IN_USE) == is_used and self._deleted(one)]
+            for one in going:
+                Wait(f"the removal of {one}", timeout_s).until(partial(look_for_none, self._api, one), _pause)
+            gone += going
         paths = {one.path for one in made}
         self.made[:] = [one for one in self.made if one.path not in paths]
         return gone
@@ -313,6 +321,10 @@ class Cluster:
         """The services of KServe in a namespace, which are changed and waited for there."""
         return InferenceServices(self._api, namespace or self.namespace)
 
+    def kserve_objects(self, labels: Mapping[str, str], namespace: str | None = None) -> KServeObjects:
+        """The objects of KServe in a namespace that carry labels."""
+        return KServeObjects(self._api, namespace or self.namespace, labels)
+
     def read(self, made: Made) -> Document:
         """An object as it is.
 
@@ -367,7 +379,14 @@ class Cluster:
     def _located(self, objects: Objects | Iterable[Made], namespace: str, values: Mapping[str, object]) -> list[Made]:
         if isinstance(objects, str | Path):
             objects = self._documents(objects, values)
-        return [one if isinstance(one, Made) else self._sender.located(dict(one), namespace) for one in objects]
+        found = []
+        for one in objects:
+            try:
+                found.append(one if isinstance(one, Made) else self._sender.located(dict(one), namespace))
+            except CloudError as error:
+                if error.reason != "NotFound":  # of a kind that the cluster lacks there is nothing
+                    raise
+        return found
 
     def _deleted(self, one: Made) -> bool:
         """Whether an object was there; it goes from now on."""

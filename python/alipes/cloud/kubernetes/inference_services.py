@@ -6,14 +6,13 @@ from typing import Any, Final
 
 from alipes.cloud.kubernetes.api import Api, Document
 from alipes.cloud.kubernetes.inference_status import ServiceStatus, look_at_service, service_status
-from alipes.cloud.kubernetes.resources import Kind
+from alipes.cloud.kubernetes.kserve_kinds import INFERENCE_SERVICES
 from alipes.cloud.kubernetes.waiting import SETTLE_S, Wait
 from alipes.cloud.kubernetes.watched import Watched
 from alipes.errors import CloudError, ConfigError
 
-__all__ = ["INFERENCE_SERVICES", "InferenceServices"]
+__all__ = ["InferenceServices"]
 
-INFERENCE_SERVICES: Final = Kind("/apis/serving.kserve.io/v1beta1", "inferenceservices")
 _STOP: Final = "serving.kserve.io/stop"
 """KServe's annotation of a service that has no servers for a while."""
 
