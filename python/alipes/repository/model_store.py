@@ -94,6 +94,10 @@ class ModelStore:
         # By name: what was found, what it looked like, and where it lies as Triton has it.
         self._models: dict[str, tuple[StoredModel, tuple[object, ...], Path]] = {}
         self._others: dict[str, str] = {}
+        # Numbers of looks in the order in which they began, and of the one that a model was last taken over by: a look
+        # at all of a large store takes long, and must not undo what others have seen since.
+        self._looks = 0
+        self._last_look: dict[str, int] = {}
 
     def check(self) -> None:
         """Refuses a store of this machine that is not there, or holds nothing that is served.
@@ -126,7 +130,8 @@ class ModelStore:
         """
         self._is_begun = True
         self._bring()
-        self._take(self._checked())
+        look = self._begin_look()
+        self._take(self._checked(), look)
 
     def cancel(self) -> None:
         """Nobody needs the store any more: what is being fetched is given up."""
@@ -167,11 +172,12 @@ class ModelStore:
         if not self._is_begun:
             return
         self._bring()
+        look = self._begin_look()
         if model and self._is_parent():
-            self._take(self._child(model), only=model)
+            self._take(self._child(model), look, only=model)
             return
         found = self._look()
-        self._take(found)
+        self._take(found, look)
         if not found and kind_of(self.path) != "nothing" and not self._is_empty():
             raise RepositoryError(self._nothing())
 
@@ -251,15 +257,24 @@ class ModelStore:
             self._others = others
         return models
 
-    def _take(self, found: Mapping[str, StoredModel], only: str = "") -> None:
-        """Takes over what was found, in the place of what was there before."""
+    def _begin_look(self) -> int:
+        with self._lock:
+            self._looks += 1
+            return self._looks
+
+    def _take(self, found: Mapping[str, StoredModel], number: int, only: str = "") -> None:
+        """Takes over what a look has found, in the place of what was there before it."""
         with self._lock:
             for name in [name for name in self._models if name not in found and only in ("", name)]:
-                self._forget(name)
+                if self._last_look[name] < number:
+                    self._forget(name)
             for name, model in found.items():
+                if self._last_look.get(name, 0) > number:
+                    continue
                 before, look = self._models.get(name), _look_of(model)
                 if before is None or before[:2] != (model, look):
                     self._models[name] = (model, look, self._place(name, model))
+                self._last_look[name] = number
 
     def _place(self, name: str, model: StoredModel) -> Path:
         """The model's folder as Triton has it: its own, or one that is arranged now."""
@@ -287,6 +302,7 @@ class ModelStore:
 
     def _forget(self, name: str) -> None:
         *_, place = self._models.pop(name)
+        del self._last_look[name]
         if self._arranged is not None and place.is_relative_to(self._arranged):
             made = place.readlink()
             place.unlink()

@@ -8,11 +8,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alipes.config.pbtxt import read_config
 from alipes.config.store_schemes import is_fetched, stores_of
 from alipes.errors import RepositoryError
+from alipes.repository import model_store
 from alipes.repository.model_store import ModelStore
 from alipes.repository.repository import Repository
 from alipes.repository.storage.bucket import blob_address, bucket_options
@@ -262,6 +264,31 @@ def test_a_source_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> None:
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="invalid model name"):
         ModelStore(tmp_path, "../iris")
+
+
+def test_a_look_at_all_undoes_nothing_that_came_meanwhile(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load request looks at its model while the index looks at all of them."""
+    below = model_store.models_below
+    write(store.path / "first" / "net.onnx")
+    store.refresh()
+
+    def slowly(path: Path) -> Any:
+        found = below(path)
+        write(store.path / "second" / "net.onnx")
+        (store.path / "first" / "net.onnx").rename(store.path / "first" / "other.onnx")
+        store.refresh("second")
+        store.refresh("first")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model_store, "models_below", slowly)
+        store.refresh()
+    assert store.names() == ["first", "second"]
+    folder = store.folder_of("first")
+    assert folder is not None
+    config = read_config(folder)
+    assert config is not None
+    assert config.default_model_filename == "other.onnx"
 
 
 def test_what_the_agent_has_brought_as_a_whole_is_known(store: ModelStore) -> None:
