@@ -68,6 +68,12 @@ class Place:
             if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
         }
 
+    def listed(self, group: str, plural: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._plane.request("GET", f"/apis/{group}/namespaces/{self.name}/{plural}")[
+            "items"
+        ]
+        return found
+
     def until_served_by(self, *models: dict[str, Any]) -> dict[str, str]:
         """The pods, once they have these models."""
         wanted = sorted(model["uri"] for model in models)
@@ -131,3 +137,14 @@ def test_a_service_is_stopped_and_started_again(place: Place) -> None:
     place.until_served_by()
     assert "iris: ready" in place.run("kserve", "start", "iris", "--timeout=120").out
     place.until_served_by(FIRST, FIRST)
+
+
+def test_a_removal_ends_with_the_last_of_what_kserve_made(place: Place) -> None:
+    place.apply(FIRST)
+    place.until_served_by(FIRST, FIRST)
+    assert "iris: ready" in place.run("status", "iris").out
+    done = place.run("remove", "iris", "--timeout=120")
+    assert ["InferenceService", "iris", "removed"] in done.rows
+    for group, plural in (("apps/v1", "deployments"), ("serving.kserve.io/v1beta1", "inferenceservices")):
+        assert not place.listed(group, plural)
+    place.until_served_by()
