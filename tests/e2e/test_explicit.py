@@ -212,7 +212,8 @@ def test_a_version_that_was_unloaded_is_not_at_ready_state(server: ServerProcess
         for ask in (client.get_model_metadata, client.get_model_config):
             with pytest.raises(InferenceServerException) as failure:
                 ask("scaled", "1")
-            assert (failure.value.status(), failure.value.message()) == ("503", text)
+            load = "'scaled' was unloaded: POST /v2/repository/models/scaled/load loads it"
+            assert (failure.value.status(), failure.value.message()) == ("503", f"{text}; {load}")
         assert not client.is_model_ready("scaled", "1")
         with pytest.raises(InferenceServerException, match="'scaled' version 2 is not found") as failure:
             client.get_model_metadata("scaled", "2")

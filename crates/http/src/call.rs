@@ -24,6 +24,7 @@ use super::call_headers;
 use super::call_stream;
 use super::caller::Caller;
 use super::compression::{self, Coding};
+use super::hints;
 use super::infer::unknown_coding;
 use super::response::{self, ResponseBody};
 
@@ -174,10 +175,11 @@ fn parameters(model: &ModelVersion, head: &Parts, coding: Coding) -> Vec<(String
 }
 
 /// The refusal of a method that an endpoint does not take; none where it does.
-pub fn wrong_method(model: &ModelVersion, method: &Method) -> Option<Response<ResponseBody>> {
+pub fn wrong_method(service: &Service, model: &ModelVersion, method: &Method) -> Option<Response<ResponseBody>> {
     let endpoint = model.spec.endpoint.as_ref().filter(|endpoint| !endpoint.takes(method.as_str()))?;
-    let mut response = response::wrong_method(false);
+    let allowed = endpoint.allow();
+    let mut response = response::wrong_method(false, &hints::of_endpoint(service, &model.name, &allowed));
     // The names of methods can stand in a header.
-    response.headers_mut().extend(HeaderValue::try_from(endpoint.allow()).ok().map(|allow| (ALLOW, allow)));
+    response.headers_mut().extend(HeaderValue::try_from(allowed).ok().map(|allow| (ALLOW, allow)));
     Some(response)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alipes_protocol::limits::CALL_COMPRESS_FROM_BYTES;
 use alipes_protocol::{InferError, InferResponse, Parameter, call};
 use alipes_request::budget::Budget;
 use bytes::Bytes;
@@ -60,7 +61,9 @@ impl CallAnswer {
     pub async fn respond(self, coding: Coding, budget: &Arc<Budget>) -> Response<ResponseBody> {
         let CallAnswer { status, headers, body, .. } = self;
         let is_empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) || body.is_empty();
-        let compressed = if coding == Coding::Identity || is_empty || headers.contains_key(CONTENT_ENCODING) {
+        let is_small = body.len() < CALL_COMPRESS_FROM_BYTES;
+        let compressed = if coding == Coding::Identity || is_empty || is_small || headers.contains_key(CONTENT_ENCODING)
+        {
             None
         } else {
             infer::compressed_body(std::slice::from_ref(&body), coding, budget).await
@@ -168,7 +171,15 @@ mod tests {
         assert!(
             hyper::body::Body::is_end_stream(response.body()) && !response.headers().contains_key(CONTENT_ENCODING)
         );
-        let compressed = answer(vec![]).unwrap().respond(Coding::Gzip, &budget).await;
+    }
+
+    #[tokio::test]
+    async fn only_a_body_that_becomes_smaller_is_compressed() {
+        let budget = Budget::new(u64::MAX);
+        let answer = |body: &[u8]| CallAnswer::of(response(vec![], vec![call::input(call::element(body))])).unwrap();
+        let small = answer(b"42 ").respond(Coding::Gzip, &budget).await;
+        assert!(!small.headers().contains_key(CONTENT_ENCODING));
+        let compressed = answer(&[b' '; CALL_COMPRESS_FROM_BYTES]).respond(Coding::Gzip, &budget).await;
         assert_eq!(
             (&compressed.headers()[CONTENT_ENCODING], &compressed.headers()[VARY]),
             (&"gzip".parse().unwrap(), &"Accept-Encoding".parse().unwrap())

@@ -110,7 +110,10 @@ pub fn add_to(headers: &mut HeaderMap, text: &str) -> Result<(), InferError> {
         .map_err(|error| wrong(format!("expected a JSON object of texts and lists of texts: {error}")))?;
     for (name, values) in &object {
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(format!("'{name}' names no header")))?;
-        if OF_THE_CONNECTION.contains(&header) || header == CONTENT_LENGTH || header == CONTENT_TYPE {
+        if header == CONTENT_TYPE {
+            return Err(wrong("'content-type' is no header of theirs: give it as content_type".to_owned()));
+        }
+        if OF_THE_CONNECTION.contains(&header) || header == CONTENT_LENGTH {
             return Err(wrong(format!("'{header}' is not a model's to give: the server sets it")));
         }
         match values {
@@ -192,7 +195,7 @@ mod tests {
             (r#"{"x y": "1"}"#, "'x y' names no header"),
             (r#"{"x": "1\r\nSet-Cookie: a"}"#, "the value of 'x' has a character"),
             (r#"{"Content-Length": "1"}"#, "'content-length' is not a model's to give"),
-            (r#"{"content-type": "a/b"}"#, "'content-type' is not a model's to give"),
+            (r#"{"content-type": "a/b"}"#, "'content-type' is no header of theirs: give it as content_type"),
             (r#"{"Transfer-Encoding": ["chunked"]}"#, "'transfer-encoding' is not a model's to give"),
         ] {
             let message = added(text).unwrap_err();

@@ -11,7 +11,8 @@ use alipes_protocol::InferError;
 use alipes_request::inflight::stopping;
 use alipes_service::{ModelVersion, Service};
 use alipes_stats::turn::note_request;
-use hyper::{Method, Request, Response};
+use hyper::http::request::Parts;
+use hyper::{Request, Response};
 
 use super::caller::Caller;
 use super::connection::HttpProtocol;
@@ -19,8 +20,8 @@ use super::page;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction, Route};
 use super::{
-    body, call, control, generate, infer, logging, predict, predictors, sequences, shared_memory, statistics, tracing,
-    written_page,
+    body, call, control, generate, hints, infer, logging, predict, predictors, sequences, shared_memory, statistics,
+    tracing, written_page,
 };
 
 const UNDECODABLE: &str = "the name in the path is no UTF-8 once it is percent-decoded";
@@ -123,11 +124,14 @@ async fn answer(
             pin!(generate::generate(service, &model, &version, events, request, caller)).await
         }
         Route::Endpoint { model } => match service.registry.endpoint(&model) {
-            Some(model) => match call::wrong_method(&model, request.method()) {
+            Some(model) => match call::wrong_method(service, &model, request.method()) {
                 Some(refusal) => without_body(refusal, request.into_body()),
                 None => pin!(call::call(service, &model, request, caller)).await,
             },
-            None => without_body(response::not_found(), request.into_body()),
+            None => {
+                let hint = hints::of_path(service, request.uri().path(), request.headers());
+                without_body(response::not_found(&hint), request.into_body())
+            }
         },
         Route::RestoreSequence { model, version, id } => {
             let (model, version, id) = (model.into_owned(), version.to_owned(), id.to_owned());
@@ -165,7 +169,7 @@ async fn answer(
         }
         _ => {
             let (head, body) = request.into_parts();
-            let response = answer_head(service, &head.method, head.uri.path()).await;
+            let response = answer_head(service, &head).await;
             without_body(response, body)
         }
     }
@@ -186,7 +190,9 @@ fn called_model(service: &Service, route: &Route<'_>) -> Option<Arc<ModelVersion
 }
 
 /// Answers a request of a route for which its body says nothing.
-async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Response<ResponseBody> {
+async fn answer_head(service: &Arc<Service>, head: &Parts) -> Response<ResponseBody> {
+    let (method, path) = (&head.method, head.uri.path());
+    let not_found = || response::not_found(&hints::of_path(service, path, &head.headers));
     match Route::of(method, path) {
         Route::Live => response::signed(response::health(service.server_live())),
         Route::Ready => response::signed(response::health(service.server_ready().await)),
@@ -208,10 +214,10 @@ async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Res
         Route::LogSettings => logging::settings(service),
         Route::TraceSettings { model } => tracing::settings(service, &model),
         Route::Region(region) => shared_memory::region(service, region).await,
-        Route::WrittenPage { path } => written_page::answer(service, method, path),
+        Route::WrittenPage { path } => written_page::answer(service, method, path).unwrap_or_else(not_found),
         Route::Undecodable => response::error(&InferError::invalid(UNDECODABLE)),
         Route::NamedRepository => control::named_repository(),
-        Route::WrongMethod { plain } => response::wrong_method(plain),
+        Route::WrongMethod { plain } => response::wrong_method(plain, &hints::of_method(service, path)),
         Route::Infer { .. }
         | Route::Endpoint { .. }
         | Route::Generate { .. }
@@ -223,7 +229,7 @@ async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Res
         | Route::ChangeTracing { .. }
         | Route::Page
         | Route::Predict { .. }
-        | Route::Unknown => response::not_found(),
+        | Route::Unknown => not_found(),
     }
 }
 

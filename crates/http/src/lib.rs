@@ -21,6 +21,7 @@ mod error_body;
 mod events;
 mod generate;
 mod head;
+mod hints;
 mod infer;
 mod logging;
 mod metrics;

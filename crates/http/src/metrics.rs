@@ -21,6 +21,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use super::connection::{builder, note_status, record};
+use super::hints;
 use super::response::{self, ResponseBody};
 
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -76,7 +77,7 @@ async fn serve_connection(transport: TransportStream, metrics: Arc<MetricsProtoc
 async fn handle<B>(service: &Arc<Service>, request: &Request<B>) -> Response<ResponseBody> {
     note_request("metrics", "");
     if request.method() != Method::GET {
-        return response::wrong_method(true);
+        return response::wrong_method(true, &hints::of_page(service));
     }
     let text = match request.uri().path() {
         "/metrics" if service.has_many_versions() => {

@@ -83,35 +83,56 @@ pub async fn page(service: &Arc<Service>, head: &Parts) -> Response<ResponseBody
     response::signed(response)
 }
 
-/// The host that the browser knows the server by, without a port.
+/// The host that the client knows the server by, without a port.
 fn host(head: &Parts) -> Option<String> {
-    let named = || head.headers.get(HOST)?.to_str().ok()?.parse().ok();
-    let authority: Authority = head.uri.authority().cloned().or_else(named)?;
+    let named = || host_header(&head.headers);
+    head.uri.authority().map(|authority| authority.host().to_owned()).or_else(named)
+}
+
+/// The host that the header names, without a port.
+pub fn host_header(headers: &HeaderMap) -> Option<String> {
+    let authority: Authority = headers.get(HOST)?.to_str().ok()?.parse().ok()?;
     Some(authority.host().to_owned())
 }
 
 fn text(service: &Service, is_ready: bool, host: Option<&str>) -> String {
-    let metrics = service.metrics_address.get().map(|address| {
-        let scheme = if service.config.metrics.tls.is_some() { "https" } else { "http" };
-        metrics_link(scheme, address, host)
-    });
-    written(&service.config.id, is_ready, &service.repository_index(false), metrics.as_deref())
+    let links = Links { metrics: metrics_url(service, host), has_docs: service.pages.get("/docs").is_some() };
+    written(&service.config.id, is_ready, &service.repository_index(false), &links)
 }
 
-/// The link to the metrics. A server that listens at every address is reached at the one that the browser has used.
-fn metrics_link(scheme: &str, address: &str, host: Option<&str>) -> String {
+/// What the page links to, where the server has it.
+#[derive(Default)]
+struct Links {
+    metrics: Option<String>,
+    has_docs: bool,
+}
+
+/// Where the metrics are: a URL, or `unix:` and a path; none where the server offers none.
+pub fn metrics_url(service: &Service, host: Option<&str>) -> Option<String> {
+    let scheme = if service.config.metrics.tls.is_some() { "https" } else { "http" };
+    service.metrics_address.get().map(|address| url_of(scheme, address, host))
+}
+
+/// The URL of the metrics. A server that listens at every address is reached at the one that the client has used.
+fn url_of(scheme: &str, address: &str, host: Option<&str>) -> String {
     if address.starts_with("unix:") {
-        return format!("<code>{}</code>", Escaped(address));
+        return address.to_owned();
     }
     let everywhere = ["0.0.0.0:", "[::]:"].into_iter().find_map(|prefix| address.strip_prefix(prefix));
-    let url = match (everywhere, host) {
+    match (everywhere, host) {
         (Some(port), Some(host)) => format!("{scheme}://{host}:{port}/metrics"),
         _ => format!("{scheme}://{address}/metrics"),
-    };
-    format!("<a href=\"{0}\">{0}</a>", Escaped(&url))
+    }
 }
 
-fn written(id: &str, is_ready: bool, models: &[IndexEntry], metrics: Option<&str>) -> String {
+fn metrics_link(url: &str) -> String {
+    match url.starts_with("unix:") {
+        true => format!("<code>{}</code>", Escaped(url)),
+        false => format!("<a href=\"{0}\">{0}</a>", Escaped(url)),
+    }
+}
+
+fn written(id: &str, is_ready: bool, models: &[IndexEntry], links: &Links) -> String {
     let (class, state) = if is_ready { ("good", "ready") } else { ("wait", "not ready") };
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -122,11 +143,14 @@ fn written(id: &str, is_ready: bool, models: &[IndexEntry], metrics: Option<&str
         Escaped(id)
     );
     write_models(&mut page, models);
-    page += "<h2>Links</h2>\n<ul>\n\
-             <li><a href=\"v2\">/v2</a>: name and extensions of the protocol</li>\n\
+    page += "<h2>Links</h2>\n<ul>\n";
+    if links.has_docs {
+        page += "<li><a href=\"docs\">/docs</a>: requests to try out</li>\n";
+    }
+    page += "<li><a href=\"v2\">/v2</a>: name and extensions of the protocol</li>\n\
              <li><a href=\"v2/models/stats\">/v2/models/stats</a>: statistics of the models</li>\n";
-    if let Some(metrics) = metrics {
-        let _ = writeln!(page, "<li>Metrics: {metrics}</li>");
+    if let Some(metrics) = &links.metrics {
+        let _ = writeln!(page, "<li>Metrics: {}</li>", metrics_link(metrics));
     }
     if !DOCUMENTATION.is_empty() {
         let _ = writeln!(page, "<li><a href=\"{0}\">Documentation</a></li>", Escaped(DOCUMENTATION));
@@ -226,7 +250,8 @@ mod tests {
     fn what_models_say_is_text() {
         let text = "<script>alert(\"1\")</script>'&";
         let models = [entry(text, text, text, text)];
-        let page = written(text, true, &models, Some(&metrics_link("http", "0.0.0.0:8002", Some("\"><script>"))));
+        let metrics = Some(url_of("http", "0.0.0.0:8002", Some("\"><script>")));
+        let page = written(text, true, &models, &Links { metrics, has_docs: true });
         assert!(!page.contains("<script") && !page.contains("\"><s"), "{page}");
         let shown = "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&amp;";
         assert_eq!(page.matches(shown).count(), 5, "{page}");
@@ -240,7 +265,7 @@ mod tests {
             entry("broken", "1", "UNAVAILABLE", "no such\nfile"),
             entry("idle", "", "", ""),
         ];
-        let page = written("triton", false, &models, None);
+        let page = written("triton", false, &models, &Links::default());
         for part in [
             "<td><a href=\"v2/models/digits\">digits</a></td><td>1</td><td class=\"good\">READY</td>",
             "<td>odd name</td><td>2</td>",
@@ -251,13 +276,14 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part} in {page}");
         }
-        assert!(!page.contains("Metrics") && !written("triton", true, &[], None).contains("<table"));
+        assert!(!page.contains("Metrics") && !page.contains("/docs"));
+        assert!(!written("triton", true, &[], &Links::default()).contains("<table"));
     }
 
     #[test]
     fn a_long_repository_is_cut() {
         let models: Vec<IndexEntry> = (0..PAGE_MAX_ROWS + 2).map(|_| entry("m", "1", "READY", "")).collect();
-        let page = written("triton", true, &models, None);
+        let page = written("triton", true, &models, &Links::default());
         assert!(page.contains("<p>2 more: ") && page.matches("<tbody>").count() == PAGE_MAX_ROWS);
         let long = "ž".repeat(PAGE_REASON_BYTES);
         assert!(start_of(&long).len() <= PAGE_REASON_BYTES + 2 && long.starts_with(start_of(&long)));
@@ -265,7 +291,7 @@ mod tests {
 
     #[test]
     fn metrics_are_reached_where_they_listen() {
-        let link = |address, host| metrics_link("http", address, host);
+        let link = |address, host| metrics_link(&url_of("http", address, host));
         let to = |url: &str| format!("<a href=\"{url}\">{url}</a>");
         assert_eq!(link("0.0.0.0:8002", Some("gpu7")), to("http://gpu7:8002/metrics"));
         assert_eq!(link("[::]:8002", Some("[::1]")), to("http://[::1]:8002/metrics"));

@@ -13,7 +13,7 @@ use alipes_request::inflight::unfinished;
 use alipes_stats::trace::sent::Sent;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, SERVER, WWW_AUTHENTICATE};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SERVER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
@@ -21,6 +21,7 @@ use super::broken_off::BrokenOff;
 pub use super::error_body::error_body;
 use super::events::Events;
 use super::head::HeadFault;
+use super::hints::Hint;
 
 /// Content type of JSON responses.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -30,6 +31,9 @@ pub const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stre
 pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
 /// Content type that Triton gives to health responses and to some errors.
 pub const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
+
+/// When to send a refused request again: after the shortest time that the header can name, a second.
+const SOON: HeaderValue = HeaderValue::from_static("1");
 
 /// Which alipes answers: `/v2` gives the name and version of Triton.
 const PRODUCT: HeaderValue = HeaderValue::from_static(concat!("alipes/", env!("CARGO_PKG_VERSION")));
@@ -163,13 +167,20 @@ pub fn empty_or(outcome: Result<(), InferError>) -> Response<ResponseBody> {
 
 /// An error of a control request, always labelled as JSON.
 pub fn error(error: &InferError) -> Response<ResponseBody> {
-    new(status(error), JSON, error_body(&error.message))
+    refusal(error, JSON)
 }
 
 /// An error of an inference request, labelled by its origin as Triton labels it.
 pub fn infer_error(error: &InferError) -> Response<ResponseBody> {
-    let content_type = if error.origin == Origin::Request { JSON } else { PLAIN };
-    new(status(error), content_type, error_body(&error.message))
+    refusal(error, if error.origin == Origin::Request { JSON } else { PLAIN })
+}
+
+fn refusal(error: &InferError, content_type: HeaderValue) -> Response<ResponseBody> {
+    let mut response = new(status(error), content_type, error_body(&error.message));
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, SOON);
+    }
+    response
 }
 
 /// Health: 200 or 400, without a body.
@@ -184,13 +195,14 @@ pub fn signed(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
 }
 
 /// 404 for a path that does not exist.
-pub fn not_found() -> Response<ResponseBody> {
-    new(StatusCode::NOT_FOUND, PLAIN, error_body("Not Found"))
+pub fn not_found(hint: &Hint) -> Response<ResponseBody> {
+    new(StatusCode::NOT_FOUND, PLAIN, error_body(&hint.behind("Not Found")))
 }
 
 /// 405 for a path that exists under another method.
-pub fn wrong_method(plain: bool) -> Response<ResponseBody> {
-    new(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, error_body("Method Not Allowed"))
+pub fn wrong_method(plain: bool, hint: &Hint) -> Response<ResponseBody> {
+    let body = error_body(&hint.behind("Method Not Allowed"));
+    new(StatusCode::METHOD_NOT_ALLOWED, if plain { PLAIN } else { JSON }, body)
 }
 
 /// The refusal of a call. No client expects Triton's status of it, so what is too large is 413.

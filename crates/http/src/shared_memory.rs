@@ -11,6 +11,7 @@ use hyper::Response;
 use serde::Serialize;
 
 use super::control::read_as;
+use super::hints;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction};
 
@@ -49,7 +50,7 @@ pub async fn region(service: &Service, region: Region<'_>) -> Response<ResponseB
     match (cuda, action) {
         (false, RegionAction::Status) => documents(service.region_status(&name)),
         (true, RegionAction::Status) => documents(service.cuda_region_status(&name)),
-        (_, RegionAction::Register) => response::not_found(),
+        (_, RegionAction::Register) => response::not_found(&hints::of_region(service)),
         (false, RegionAction::Unregister) => response::empty_or(service.unregister_region(&name)),
         (true, RegionAction::Unregister) => response::empty_or(service.unregister_cuda_region(&name).await),
     }

@@ -121,6 +121,9 @@ pub const HTTP_EXPAND_AT_ONCE_BYTES: usize = 1 << 10;
 /// Longest answer that a network thread compresses itself: that takes a fraction of a millisecond.
 pub const HTTP_COMPRESS_AT_ONCE_BYTES: usize = 1 << 15;
 
+/// Shortest answer to a call that is compressed: gzip adds 20 bytes, so that a shorter one hardly becomes smaller.
+pub const CALL_COMPRESS_FROM_BYTES: usize = 256;
+
 /// Longest text in bytes of the headers that a model gives the response to a call: as much as a request may bring, and
 /// more than most clients and proxies take.
 pub const CALL_MAX_HEADER_BYTES: usize = 64 * 1024;

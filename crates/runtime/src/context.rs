@@ -66,6 +66,11 @@ impl Context {
         let budget = Budget::new(config.inflight_bytes);
         let cache = || Arc::new(ResponseCache::new(config.response_cache_bytes, &budget));
         let events = Arc::<EventQueue>::default();
+        let registry = Registry::default();
+        // The recorded release gives no reasons.
+        if !config.http_restricted.is_empty() || !config.triton_release.is_later() {
+            registry.conceal();
+        }
         Context {
             cache: (config.response_cache_bytes > 0).then(cache),
             limiter: config.rate_limit.as_ref().map(|limits| Arc::new(Limiter::new(limits))),
@@ -73,7 +78,7 @@ impl Context {
             turns: Arc::new(TurnMeters::new(config.turn_clock, Arc::clone(&events))),
             budget,
             config,
-            registry: Registry::default(),
+            registry,
             control: ControlQueue::default(),
             reactors: Reactors::default(),
             pages: Pages::default(),

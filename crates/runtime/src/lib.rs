@@ -28,4 +28,5 @@ pub mod pages;
 pub mod reactors;
 pub mod registry;
 pub mod sequences;
+pub mod similar;
 pub mod tuning;

@@ -11,9 +11,13 @@ use serde::Deserialize;
 use smallvec::SmallVec;
 
 use crate::model::ModelVersion;
+use crate::similar::similar;
 
 /// Versions that a model remembers of those that it served once, the highest.
 const MAX_GONE_VERSIONS: usize = 256;
+
+/// Most bytes of the reason of a failed load that an error repeats.
+const MAX_REASON_BYTES: usize = 400;
 
 type Versions = BTreeMap<i64, Arc<ModelVersion>>;
 
@@ -96,6 +100,8 @@ pub struct Registry {
     ready: AtomicBool,
     /// A version was published once that takes requests of the protocols as calls.
     whole: AtomicBool,
+    /// Errors name no other models and no reasons: a client may lack the right to read the index.
+    concealed: AtomicBool,
 }
 
 impl Registry {
@@ -134,6 +140,16 @@ impl Registry {
     pub fn set_index(&self, index: Vec<IndexEntry>, ready: bool) {
         self.index.store(Arc::new(index));
         self.ready.store(ready, Ordering::Release);
+    }
+
+    /// Lets errors name no other models and no reasons from now on.
+    pub fn conceal(&self) {
+        self.concealed.store(true, Ordering::Release);
+    }
+
+    /// Whether errors name no other models and no reasons.
+    pub fn is_concealed(&self) -> bool {
+        self.concealed.load(Ordering::Acquire)
     }
 
     /// Whether a model takes requests of the protocols as calls, or did: where none ever did, nobody looks for one.
@@ -182,10 +198,36 @@ impl Registry {
     pub fn find(&self, name: &str, version: &str) -> Result<Arc<ModelVersion>, InferError> {
         let number = if version.is_empty() { None } else { Some(version_number(version)?) };
         let models = self.models.load();
-        match models.get(name) {
-            Some(served) => self.version_of(served.only(name)?, name, number),
+        let found = match models.get(name) {
+            Some(served) => served.only(name).and_then(|space| self.version_of(space, name, number)),
             None => Err(self.absent(name, number)),
+        };
+        found.map_err(|error| self.with_reason(name, error))
+    }
+
+    /// The error for a model that does not answer, with the reason behind Triton's text.
+    #[cold]
+    fn with_reason(&self, name: &str, error: InferError) -> InferError {
+        match self.reason(name) {
+            Some(reason) if matches!(error.code, Code::NotFound | Code::Unavailable) => {
+                InferError { message: format!("{}; {reason}", error.message), ..error }
+            }
+            _ => error,
         }
+    }
+
+    /// Why a model does not answer, and what to do; none where nothing is known, or errors reveal nothing.
+    pub fn reason(&self, name: &str) -> Option<String> {
+        if self.is_concealed() {
+            return None;
+        }
+        let index = self.index.load();
+        let mut entries = index.iter().filter(|entry| entry.name == name).peekable();
+        if entries.peek().is_none() {
+            let nearest = similar(name, index.iter().map(|entry| entry.name.as_str()))?;
+            return Some(format!("is '{nearest}' meant?"));
+        }
+        entries.find(|entry| entry.state != "READY").map(reason_of)
     }
 
     /// The highest version of a model, where that has an endpoint of its own.
@@ -244,6 +286,27 @@ impl Registry {
     }
 }
 
+/// Why a version is not ready, and what to do.
+fn reason_of(entry: &IndexEntry) -> String {
+    let IndexEntry { name, version, state, reason } = entry;
+    let load = format!("POST /v2/repository/models/{name}/load loads it");
+    match (state.as_str(), reason.trim()) {
+        ("", _) => format!("'{name}' is in the repository and not loaded: {load}"),
+        ("LOADING", _) => format!("'{name}' is loading: GET /v2/models/{name}/ready answers 200 once it serves"),
+        (_, "unloaded") => format!("'{name}' was unloaded: {load}"),
+        (_, "") => format!("'{name}' is not ready: the server's log says more"),
+        (_, reason) if version.is_empty() => format!("'{name}' did not load: {}", start_of(reason)),
+        (_, reason) => format!("version {version} of '{name}' did not load: {}", start_of(reason)),
+    }
+}
+
+/// The first line of a reason, as far as an error repeats it.
+fn start_of(reason: &str) -> &str {
+    let line = reason.lines().next().unwrap_or_default();
+    let end = line.char_indices().map(|(at, _)| at).find(|at| *at > MAX_REASON_BYTES);
+    &line[..end.unwrap_or(line.len())]
+}
+
 fn not_ready(name: &str, version: i64) -> InferError {
     let text = format!("Request for unknown model: '{name}' version {version} is not at ready state");
     InferError::new(Code::Unavailable, text)
@@ -288,6 +351,38 @@ pub fn version_number(text: &str) -> Result<i64, InferError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn reason(state: &str, reason: &str) -> Option<String> {
+        let registry = Registry::default();
+        let [name, version, state, reason] = ["louder", "1", state, reason].map(str::to_owned);
+        registry.set_index(vec![IndexEntry { name, version, state, reason }], true);
+        registry.reason("louder")
+    }
+
+    #[test]
+    fn the_error_of_a_model_that_does_not_answer_says_why() {
+        for (state, why, text) in [
+            ("UNAVAILABLE", "no file\nat all", "version 1 of 'louder' did not load: no file"),
+            ("UNAVAILABLE", "unloaded", "'louder' was unloaded: POST /v2/repository/models/louder/load loads it"),
+            ("LOADING", "", "'louder' is loading: GET /v2/models/louder/ready answers 200 once it serves"),
+            ("", "", "'louder' is in the repository and not loaded: POST /v2/repository/models/louder/load loads it"),
+        ] {
+            assert_eq!(reason(state, why).as_deref(), Some(text));
+        }
+        assert_eq!(reason("READY", ""), None);
+        assert!(reason("UNAVAILABLE", &"ä".repeat(MAX_REASON_BYTES)).unwrap().len() < MAX_REASON_BYTES + 60);
+    }
+
+    #[test]
+    fn the_error_of_an_unknown_name_names_the_nearest_unless_errors_are_concealed() {
+        let registry = Registry::default();
+        let entry = IndexEntry { name: "louder".into(), version: "1".into(), state: "READY".into(), reason: "".into() };
+        registry.set_index(vec![entry], true);
+        let text = || registry.find("loud", "").err().map(|error| error.message).unwrap_or_default();
+        assert_eq!(text(), "Request for unknown model: 'loud' is not found; is 'louder' meant?");
+        registry.conceal();
+        assert_eq!(text(), "Request for unknown model: 'loud' is not found");
+    }
 
     #[test]
     fn a_version_is_read_as_far_as_it_is_a_number() {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use alipes_protocol::codec::json::DeclaredInput;
 use alipes_protocol::{InferError, InferRequest, InferResponse};
+use alipes_request::check::explain_refusal;
 use alipes_request::inflight::OwnedAdmission;
 use alipes_request::mailbox::{Mailbox, Responses};
 use alipes_request::responder::{Reply, Responder};
@@ -46,7 +47,8 @@ impl Service {
         }
         let record = self.log.is_verbose().then(|| RequestRecord::new(&self.events, model, &id, arrived));
         let caller = CallerEnd::of(Arc::clone(model));
-        Ok(Generation { id, responses: submitted?, caller, record, exchange, _inside: inside })
+        let responses = submitted.map_err(|error| explain_refusal(&model.spec, self.config.triton_release, error))?;
+        Ok(Generation { id, responses, caller, record, exchange, _inside: inside })
     }
 }
 

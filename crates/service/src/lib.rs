@@ -42,6 +42,7 @@ pub use alipes_runtime::cache::{BodyKey, Cached, Encoded};
 pub use alipes_runtime::model::ModelVersion;
 pub use alipes_runtime::pages::Pages;
 pub use alipes_runtime::registry::IndexEntry;
+pub use alipes_runtime::similar::similar;
 
 use alipes_gpu::GpuMeter;
 use alipes_request::inflight::Inflight;

@@ -83,4 +83,5 @@ def test_there_is_no_page_unless_it_is_wanted(repository: Path, serve: Callable[
     server = serve(repository)
     for path in ("/openapi.json", "/docs"):
         answer = ask(f"http://{server.http}{path}")
-        assert (answer.status, json.loads(answer.body)) == (404, {"error": "Not Found"})
+        hint = "start the server with --enable-docs-url=true for /docs and /openapi.json"
+        assert (answer.status, json.loads(answer.body)) == (404, {"error": f"Not Found; {hint}"})

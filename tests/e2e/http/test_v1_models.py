@@ -99,7 +99,7 @@ def test_a_model_that_was_unloaded_is_known_no_longer(connection: http.client.HT
 
 @pytest.mark.parametrize("path", ["/v1/models/double", "/v1/models", "/v1/models/double/versions/1"])
 def test_states_are_read_and_nothing_else(connection: http.client.HTTPConnection, path: str) -> None:
-    assert ask(connection, "POST", path) == (405, {"error": "Method Not Allowed"})
+    assert ask(connection, "POST", path) == (405, {"error": "Method Not Allowed; send GET"})
 
 
 def test_restricted_groups_guard_v1_as_they_guard_v2(

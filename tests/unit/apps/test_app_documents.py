@@ -31,6 +31,12 @@ class Row:
 
 
 @dataclasses.dataclass
+class Item:
+    price: float
+    name: str = ""
+
+
+@dataclasses.dataclass
 class Table:
     rows: list[Row]
     counts: dict[str, list[int]] = dataclasses.field(default_factory=dict)
@@ -139,10 +145,24 @@ def test_missing_and_unknown_arguments_are_named() -> None:
     reader = documents(int)
     with pytest.raises(Misfit, match=r"^\$\.x: is missing$"):
         reader.read(b"")
-    with pytest.raises(Misfit, match=r"^\$\.y: there is no such argument$"):
+    with pytest.raises(Misfit, match=r"^\$\.y: there is no such argument; the function takes 'x'$"):
         reader.read(b'{"x": 1, "y": 2}')
-    with pytest.raises(Misfit, match=r"^\$: expected object, got array$"):
+    with pytest.raises(Misfit, match=r"^\$: expected int, got array$"):
         reader.read(b"[1]")
+    with pytest.raises(Misfit, match=r"^\$\.y: there is no such argument, and 'x' is missing$"):
+        reader.read(b'{"y": 2}')
+
+
+def test_a_document_may_be_the_only_argument() -> None:
+    assert documents(int).read(b"3") == {"x": 3}
+    assert documents(list[float]).read(b"[1, 2]") == {"x": [1.0, 2.0]}
+    for document in (b'{"price": 2}', b'{"x": {"price": 2}}'):
+        assert documents(Item).read(document) == {"x": Item(2.0)}
+    for other in (b'{"x": {"name": "a"}}', b'{"name": "a"}', b'{"y": {"price": 2}}', b'{"price": "a"}', b"{}"):
+        with pytest.raises(Misfit):
+            documents(Item).read(other)
+    with pytest.raises(Misfit, match=r"^\$\.y: there is no such argument; the function takes 'x'$"):
+        documents(Optional[Node], default=None).read(b'{"y": {}}')  # noqa: UP045
 
 
 @pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"x": 1} rest', b'{"x":' + b"[" * 100_000])

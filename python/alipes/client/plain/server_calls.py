@@ -184,8 +184,8 @@ class ServerCalls:
             raise
         except NotFound as error:
             _, slash, path = self.endpoint.address.partition("/")
-            if slash and error.message == _NO_PAGE and self.endpoint.wire == "http":
-                error.message = f"{error.message}: the address has the path '/{path}': leave it out, or correct it"
+            if slash and error.message.partition(";")[0] == _NO_PAGE and self.endpoint.wire == "http":
+                error.message = f"{_NO_PAGE}: the address has the path '/{path}': leave it out, or correct it"
                 error.args = (error.message,)
             raise
         self._answered = True

@@ -30,6 +30,10 @@ _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
 _PNG: Final = "image/png"
 
+_BUSY: Final = 503
+_LATER: Final = json.dumps({"Retry-After": "1"})
+"""Headers of an error that says that the same request may succeed later."""
+
 _forms: Final[dict[type[Any], str]] = {}
 
 
@@ -101,8 +105,11 @@ class _Call(Ask):
             Misfit: If the body does not fit.
         """
         body, kind, method, query, headers = self._call
-        with reading_for(self._has_left):
-            self.arguments = self._bodies.read(body, kind, query)
+        if self._plan.reads_request_alone:
+            self.arguments = {}
+        else:
+            with reading_for(self._has_left):
+                self.arguments = self._bodies.read(body, kind, query)
         if self._plan.request:  # most functions do not look, and the headers are not read then
             self.arguments[self._plan.request] = Request(
                 headers=json.loads(headers), query=query, method=method, content_type=kind, body=body
@@ -227,7 +234,7 @@ def _call_failure(error: BaseException, encode: Callable[[Any], bytes]) -> Infer
     status = status_of(error)
     if status is None:
         return InferenceResponse(error=triton_error(error))
-    return call_response(encode({"error": text_of(error)}), status)
+    return call_response(encode({"error": text_of(error)}), status, _JSON, _LATER if status == _BUSY else "")
 
 
 def _body(value: Any, kind: str, encode: Callable[[Any], bytes]) -> tuple[bytes, str]:

@@ -20,6 +20,9 @@ MAX_PARTS: Final = 1000
 MAX_PART_HEADER_BYTES: Final = 8192
 """Most bytes of the headers of one part."""
 
+_NO_TEXT: Final = bytes(byte for byte in range(32) if byte not in b"\t\r\n")
+"""Bytes that no text has."""
+
 _JSON: Final = ("", "application/json")
 _MULTIPART: Final = "multipart/form-data"
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -34,6 +37,7 @@ class Bodies:
         """Takes what the function takes, and the reader of its documents."""
         self._documents = documents
         self._file = plan.file
+        self._names = {one.name for one in plan.arguments}
         self._lists = {one.name for one in plan.arguments if _is_list(one.annotation)}
         self._texts = {one.name for one in plan.arguments if without_none(one.annotation)[0] is str}
         self._files = {one.name for one in plan.arguments if one.is_file}
@@ -52,7 +56,9 @@ class Bodies:
         if kind == _MULTIPART:
             return self._documents.convert(self._members(_parts(body, content_type)))
         if kind == _FORM:
-            return self._documents.convert(self._members(_pairs(body.decode("utf-8", "replace"))))
+            if (text := _form_text(body)) is not None:
+                return self._documents.convert(self._members(_pairs(text)))
+            kind = f"{_FORM} that holds other bytes than text"  # curl calls any file so
         if self._file is None:
             raise Misfit(
                 f"a body of {kind or 'no media type'} is not taken; send application/json", status=UNREADABLE_TYPE
@@ -62,7 +68,7 @@ class Bodies:
 
     def _is_document(self, kind: str, body: bytes) -> bool:
         """Whether a body is JSON; what begins as a document is one, also where curl calls `-d '{...}'` a form."""
-        begins = body[:1] in (b"{", b"")
+        begins = body[:1] in (b"{", b"[", b'"', b"")
         if kind == _FORM or (not kind and self._file is not None):
             return begins
         return kind in _JSON or kind.endswith("+json")
@@ -82,8 +88,8 @@ class Bodies:
         if name in self._files:
             return value if isinstance(value, bytes) else value.encode()
         if isinstance(value, bytes):
-            if name in self._lists:
-                return value  # a file among several
+            if name in self._lists or name not in self._names:
+                return value  # a file among several, or one that the function does not take
             value = _decoded(value, name)
         if name in self._texts:
             return value
@@ -107,6 +113,16 @@ def _decoded(value: bytes, name: str) -> str:
         return value.decode()
     except UnicodeDecodeError as error:
         raise Misfit("expected text, got a file", path=f".{name}") from error
+
+
+def _form_text(body: bytes) -> str | None:
+    """The text of a form; None where it cannot be one, such as a picture that was sent as it is."""
+    if len(body.translate(None, _NO_TEXT)) != len(body):
+        return None
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _pairs(text: str) -> list[tuple[str, str | bytes]]:

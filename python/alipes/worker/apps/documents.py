@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from alipes.worker.apps.annotations import check, or_unset, readable
-from alipes.worker.apps.custom import from_json, to_json
+from alipes.worker.apps.custom import from_json, is_pydantic, to_json
 from alipes.worker.apps.json_library import msgspec
+from alipes.worker.apps.members import Members
 from alipes.worker.apps.misfit import MALFORMED, Misfit, misfit_of
 from alipes.worker.apps.plan import Argument, Plan
+from alipes.worker.apps.records import fields_of, is_record
+from alipes.worker.apps.tensor_types import without_none
 
 __all__ = ["Documents", "encode"]
 
@@ -59,9 +62,14 @@ class Documents:
             check(field[1], model, argument.name, argument.annotation)
         self.type: Any = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
         self._decoder = msgspec.json.Decoder(self.type, dec_hook=from_json)
+        self._members = Members(plan)
+        self._alone = _alone(plan)
 
     def read(self, body: bytes) -> dict[str, Any]:
         """The arguments in a document; an empty one has none.
+
+        A document that is no object is the argument of a function that needs one. So is an object that a class
+        describes, where it does not name the argument: FastAPI and BentoML take such bodies.
 
         Raises:
             Misfit: If it does not fit.
@@ -69,6 +77,8 @@ class Documents:
         try:
             return self._arguments(self._decoder.decode(body or b"{}"))
         except msgspec.ValidationError as error:
+            if (found := self._read_alone(error, body)) is not None:
+                return found
             raise self._explain(error, body, strict=True) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Misfit(f"the body is no JSON: {error}", status=MALFORMED) from error
@@ -84,8 +94,29 @@ class Documents:
         try:
             found = msgspec.convert(dict(members), self.type, strict=False, dec_hook=from_json)
         except msgspec.ValidationError as error:
-            raise misfit_of(error) from error
+            raise self._members.explain(misfit_of(error), members) from error
         return self._arguments(found)
+
+    def _read_alone(self, error: Exception, body: bytes) -> dict[str, Any] | None:
+        """The arguments where the document is the value of the only one that is needed; None where it is not.
+
+        Raises:
+            Misfit: If the document is no object, and does not fit that argument either.
+        """
+        found = misfit_of(error)
+        if self._alone is None or not self._members.is_meant(found):
+            return None
+        try:
+            if found.path and not self._alone.is_described(msgspec.json.decode(body)):
+                return None
+            value = self._alone.decoder.decode(body)
+        except msgspec.ValidationError as other:
+            if found.path:
+                return None
+            raise misfit_of(other) from other
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None  # it is malformed further on
+        return self._arguments(self.type(**{self._alone.name: value}))
 
     def _arguments(self, read: Any) -> dict[str, Any]:
         found = msgspec.structs.asdict(read)
@@ -96,12 +127,13 @@ class Documents:
     def _explain(self, error: Exception, body: bytes, *, strict: bool) -> Misfit:
         """The error with the keys of dictionaries, which msgspec leaves out of a path, looked for."""
         found = misfit_of(error)
-        if "[...]" not in found.path:
+        if "[...]" not in found.path and not self._members.is_meant(found):
             return found
         try:
             document = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return found  # it is malformed further on
+        found = self._members.explain(found, document)
         while "[...]" in found.path:
             before, _, after = found.path.partition("[...]")
             key = self._wrong_key(document, before, found.what, strict)
@@ -120,6 +152,47 @@ class Documents:
                 if misfit_of(error).what == what:
                     return str(key)
         return None
+
+
+class _Alone(NamedTuple):
+    """The argument that a document may be the value of.
+
+    Attributes:
+        name: Its name.
+        decoder: Reads a document as it.
+        members: The members that its class describes; none where an object cannot be told from a misspelled argument.
+    """
+
+    name: str
+    decoder: Any
+    members: frozenset[str]
+
+    def is_described(self, document: Mapping[str, Any]) -> bool:
+        """Whether an object has members that the class describes, and no others."""
+        return bool(document) and document.keys() <= self.members
+
+
+def _alone(plan: Plan) -> _Alone | None:
+    """The only argument that a function needs, or has; None where there are others."""
+    needed = [one for one in plan.arguments if one.required]
+    candidates = needed if len(needed) == 1 else plan.arguments
+    if len(candidates) != 1:
+        return None
+    only = candidates[0]
+    bare, _ = without_none(only.annotation)
+    decoder = msgspec.json.Decoder(readable(only.annotation), dec_hook=from_json)
+    return _Alone(only.name, decoder, _described(bare))
+
+
+def _described(kind: Any) -> frozenset[str]:
+    """The members that a class describes."""
+    if is_pydantic(kind):
+        fields = kind.model_fields.items()
+        return frozenset({*dict(fields)} | {one.alias for _, one in fields if one.alias})
+    try:
+        return frozenset(name for name, _, _ in fields_of(kind)) if is_record(kind) else frozenset()
+    except NameError:
+        return frozenset()  # `check` says which name
 
 
 def _field(argument: Argument) -> tuple[Any, ...]:

@@ -104,6 +104,10 @@ class Response:
         """
         if type(self.status) is not int or not 200 <= self.status <= 599:
             raise ConfigError(f"Response(status={self.status!r}) must be an integer from 200 to 599")
+        if named := next((name for name in self.headers if name.lower() == "content-type"), None):
+            raise ConfigError(
+                f"Response(headers={{{named!r}: ...}}): name the media type as content_type={self.headers[named]!r}"
+            )
         for name, value in (*self.headers.items(), *self.cookies.items(), ("Content-Type", self.content_type)):
             parts = list(value) if isinstance(value, list | tuple) else [value]
             if not name or any(not isinstance(part, str) or not (name + part).isprintable() for part in parts):

@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MALFORMED", "SHOWN_CHARACTERS", "TOO_LARGE", "UNFIT", "UNREADABLE_TYPE", "Misfit", "misfit_of"]
+__all__ = [
+    "MALFORMED",
+    "MISSING",
+    "SHOWN_CHARACTERS",
+    "TOO_LARGE",
+    "UNFIT",
+    "UNKNOWN",
+    "UNREADABLE_TYPE",
+    "Misfit",
+    "misfit_of",
+]
 
 MALFORMED: Final = 400
 """Status of a body that cannot be read at all, such as JSON that is cut off."""
@@ -19,6 +29,12 @@ UNREADABLE_TYPE: Final = 415
 UNFIT: Final = 422
 """Status of a body that can be read and does not fit the annotations, as people know it from FastAPI."""
 
+
+MISSING: Final = "is missing"
+"""What is wrong with a member that a document lacks."""
+
+UNKNOWN: Final = "there is no such argument"
+"""What is wrong with a member that nobody declared."""
 
 SHOWN_CHARACTERS: Final = 1000
 """Most characters of an error that a client reads: names of members, which it repeats, may be as long as a body."""
@@ -64,7 +80,7 @@ def misfit_of(error: Exception) -> Misfit:
     missing = re.fullmatch(r"Object missing required field `(.+)`", what)
     unknown = re.fullmatch(r"Object contains unknown field `(.+)`", what)
     if missing:
-        return Misfit("is missing", path=f"{path}.{missing[1]}")
+        return Misfit(MISSING, path=f"{path}.{missing[1]}")
     if unknown:
-        return Misfit("there is no such argument", path=f"{path}.{unknown[1]}")
+        return Misfit(UNKNOWN, path=f"{path}.{unknown[1]}")
     return Misfit((what[:1].lower() + what[1:]).replace("`", ""), path=path)

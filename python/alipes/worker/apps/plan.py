@@ -97,6 +97,11 @@ class Plan:
         return bool(self.arguments) and self.outputs is not None and all(one.tensor for one in self.arguments)
 
     @property
+    def reads_request_alone(self) -> bool:
+        """Whether the request is all that the function takes: its body may be anything, and nobody else reads it."""
+        return bool(self.request) and not self.arguments
+
+    @property
     def file(self) -> Argument | None:
         """The argument that a raw body is the value of: the only one that is a file."""
         files = [one for one in self.arguments if one.is_file]

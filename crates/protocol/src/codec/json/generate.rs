@@ -24,8 +24,8 @@ pub struct DeclaredInput {
 
 /// The request that a body carries. `declared` finds an input of the model by its name.
 ///
-/// A key that names an input is that tensor: one value, or a flat list of them. Any other key is a parameter of the
-/// request. The members of `parameters` are read like those around them, and `id` is a parameter and the request's id.
+/// A key that names an input is that tensor: one value, or a flat list of them; beside the recorded release also lists
+/// within lists, which are rows. Any other key is a parameter of the request. The members of `parameters` are read like those around them, and `id` is a parameter and the request's id.
 ///
 /// # Errors
 ///
@@ -130,9 +130,14 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
     }
 
     fn tensor(&self, name: &str, input: &DeclaredInput, value: Value<'_>) -> Result<Tensor, InferError> {
-        let count = if value.is_array() { value.elements()?.count() } else { 1 };
+        let nested = if self.release().is_later() { nested_shape(value, &input.shape) } else { None };
+        let count = match &nested {
+            Some(shape) => shape.iter().filter_map(|&size| usize::try_from(size).ok()).product(),
+            None if value.is_array() => value.elements()?.count(),
+            None => 1,
+        };
         let shape = || {
-            distribute(&input.shape, count).ok_or_else(|| {
+            nested.clone().or_else(|| distribute(&input.shape, count)).ok_or_else(|| {
                 InferError::invalid(format!("The schema can not convert input '{name}' to tensor with proper shape"))
             })
         };
@@ -146,6 +151,39 @@ impl<F: Fn(&str) -> Option<DeclaredInput>> GenerateReader<'_, F> {
         };
         Ok(Tensor { name: name.into(), datatype: input.datatype, shape, data: data.into() })
     }
+}
+
+/// The shape of lists within lists, where it is the declared one; one row may stand for a batch of it.
+fn nested_shape(value: Value<'_>, declared: &[i64]) -> Option<Shape> {
+    let mut sizes = Shape::new();
+    let mut first = value;
+    while first.is_array() {
+        if sizes.len() == declared.len() {
+            return None;
+        }
+        sizes.push(i64::try_from(first.elements().ok()?.count()).ok()?);
+        let Some(inner) = first.elements().ok()?.next() else { break };
+        first = inner;
+    }
+    if sizes.len() < 2 || !is_regular(value, &sizes) {
+        return None;
+    }
+    if sizes.len() + 1 == declared.len() && declared.first() == Some(&-1) {
+        sizes.insert(0, 1);
+    }
+    let fits = |(&size, &wanted): (&i64, &i64)| wanted < 0 || size == wanted;
+    (sizes.len() == declared.len() && sizes.iter().zip(declared).all(fits)).then_some(sizes)
+}
+
+/// Whether lists within lists have these sizes everywhere.
+fn is_regular(value: Value<'_>, sizes: &[i64]) -> bool {
+    let Some((&size, inner)) = sizes.split_first() else { return !value.is_array() };
+    let Ok(mut elements) = value.elements() else { return false };
+    let mut count = 0;
+    elements.all(|element| {
+        count += 1;
+        is_regular(element, inner)
+    }) && count == size
 }
 
 /// The shape of so many elements: the innermost size that is open takes what fixed sizes leave, other open ones are 1.
@@ -256,6 +294,28 @@ mod tests {
         for (declared, count) in [(&[4][..], 3), (&[4], 8), (&[4], 0), (&[0], 1), (&[], 2)] {
             assert_eq!(shape(declared, count), None, "{declared:?} of {count}");
         }
+    }
+
+    #[test]
+    fn lists_within_lists_are_rows_beside_the_recorded_release() {
+        let shape = |text: &str| {
+            let read = decode_generate(text.as_bytes(), "m", DecodeOptions::from(1 << 20), declared);
+            read.map(|request| request.inputs[0].shape.to_vec()).ok()
+        };
+        assert_eq!(shape(r#"{"ROWS":[[1,2,3,4],[5,6,7,8]]}"#), Some(vec![2, 4]));
+        assert_eq!(shape(r#"{"OPEN":[[1,2,3],[4,5,6]]}"#), Some(vec![1, 2, 3]));
+        assert_eq!(shape(r#"{"OPEN":[[[1],[2]],[[3],[4]]]}"#), Some(vec![2, 2, 1]));
+        for wrong in [
+            r#"{"ROWS":[[1,2,3],[4,5,6]]}"#,
+            r#"{"ROWS":[[1,2,3,4],[5,6,7]]}"#,
+            r#"{"ROWS":[[1,2,3],[4,5,6,7,8]]}"#,
+            r#"{"ROWS":[[[1],[2],[3],[4]]]}"#,
+            r#"{"ROWS":[[1,2,3,4],5]}"#,
+            r#"{"ROWS":[[1,2,3,[4]]]}"#,
+        ] {
+            assert_eq!(shape(wrong), None, "{wrong}");
+        }
+        assert!(read(r#"{"ROWS":[[1,2,3,4],[5,6,7,8]]}"#).is_err());
     }
 
     #[test]
