@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -13,6 +14,7 @@ from rich.text import Text
 from alipes.cli.amounts import count, span
 from alipes.cli.events import events
 from alipes.cli.tuning_view import tuned, tuning_changes
+from alipes.cli.verdict import verdict
 
 Document = Mapping[str, Any]
 
@@ -101,6 +103,7 @@ def _facts(model: Document) -> Iterator[tuple[str, str]]:
         yield "live", f"{count(streaming['sequences'], 'sequence')} of {streaming['max_sequences']}"
         yield "waiting", count(streaming["waiting"], "request") if streaming["waiting"] else "nothing"
     if queue:
+        yield "verdict", verdict(model)
         if "tuning" in model:
             yield "tunes itself", tuned(model["tuning"])
         limits = model["scheduling"].get("limits")
@@ -165,7 +168,20 @@ def _worker(worker: Document) -> str:
 
 
 def _decisions(decisions: list[Document]) -> Table:
-    return events("decisions", ((decision, decided(decision)) for decision in decisions))
+    return events("decisions", _collapsed(decisions))
+
+
+def _collapsed(decisions: list[Document]) -> Iterator[tuple[Document, str]]:
+    """Each decision once, with how often it was taken in a row: the newest of them stands for all."""
+    for _, alike in itertools.groupby(decisions, _kind):
+        newest, *others = alike
+        again = f" ({len(others) + 1} times in a row)" if others else ""
+        yield newest, decided(newest) + again
+
+
+def _kind(decision: Document) -> Document:
+    """A decision without when it was taken and what was left: two that are alike are one line."""
+    return {name: value for name, value in decision.items() if name not in ("ago_us", "left", "requests", "rows")}
 
 
 def decided(decision: Document) -> str:

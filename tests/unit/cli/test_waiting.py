@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from alipes.cli import main
 from alipes.cli.amounts import span
+from alipes.cli.verdict import verdict
 from alipes.cli.waiting_view import decided, view
 from rich.console import Console
 
@@ -48,6 +49,7 @@ def shown(*models: dict[str, Any]) -> list[str]:
 def test_a_queue_is_shown_in_sentences() -> None:
     assert shown(MODEL) == [
         "m, version 2: dynamic batches of up to 8 rows, at once with 4 or 8, waiting up to 5 ms for company",
+        "verdict requests wait up to 5 ms for company: lower max_queue_delay_microseconds",
         "waiting 3 requests, the first for 1 ms; 1 of the first 3 have no caller any more",
         "next batch 3 requests; the requests wait for company, for 4 ms at most",
         "instances 1 of 2 busy",
@@ -106,6 +108,34 @@ def test_a_streaming_model_is_shown_with_its_sequences() -> None:
         "live 1 sequence of 10000",
         "waiting 2 requests",
     ]
+
+
+def test_decisions_that_are_alike_are_one_line() -> None:
+    took = {"decision": "took", "instance": 0, "requests": 1, "rows": 1, "why": "alone"}
+    decisions = [took | {"ago_us": 1000 * at, "left": at} for at in range(1, 121)]
+    decisions.append({"decision": "refused", "requests": 2, "ago_us": 500_000})
+    lines = shown(MODEL | {"queue": QUEUE | {"decisions": decisions}})
+    assert lines[-2:] == [
+        "1 ms instance 0 took 1 request, 1 row, 1 left waiting: requests of this model run alone (120 times in a row)",
+        "500 ms 2 requests turned away",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"waiting": 0}, "nothing waits: the time is spent in the model itself, or on the way"),
+        ({"hold": "no_instance"}, "no instance is in service: the server's log says why"),
+        (
+            {"hold": "instances_busy", "instances": 1, "execution_us": 20_000},
+            "1 instance cannot keep up, since an execution takes up to 20 ms; add an instance: ",
+        ),
+        ({"hold": "no_slot"}, "every slot belongs to another sequence: add an instance"),
+        ({"hold": "first_batch"}, "requests wait until more have arrived"),
+    ],
+)
+def test_the_verdict_is_one_sentence_with_one_thing_to_do(change: dict[str, Any], sentence: str) -> None:
+    assert verdict(MODEL | {"queue": QUEUE | change}).startswith(sentence)
 
 
 @pytest.mark.parametrize(
