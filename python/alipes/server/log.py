@@ -40,6 +40,9 @@ DECIDED: Final = "decided"
 # What JSON leaves as it is although a terminal obeys it: further controls, ends of lines, and turns of direction.
 _UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
+# What stands between the message of an exception and its frames.
+TRACE: Final = "\nTraceback (most recent call last):\n"
+
 # Most characters of a message: what a client sends may stand in it, and a long traceback has a tenth of that.
 LONGEST_MESSAGE: Final = 64 * 1024
 
@@ -56,7 +59,11 @@ def shows(options: LogOptions, level: int) -> bool:
 
 
 class LineFormatter(logging.Formatter):
-    """Writes one record as one line; a record's ``table`` follows as it is, on lines of its own."""
+    """Writes one record as one line; a record's ``table`` follows as it is, on lines of its own.
+
+    The frames of an exception follow its message on lines of their own, each with the same start and two blanks:
+    none can be taken for another record.
+    """
 
     def __init__(self, style: Literal["default", "ISO8601"]) -> None:
         """Takes the form of the time, as ``--log-format`` names it."""
@@ -65,10 +72,16 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line without its end. Quotes and line breaks in the message are escaped: one message stays one line."""
-        table = getattr(record, "table", None)
-        text = f"\n{table}\n" if table is not None else _json(_message(self, record))
         start = self._time(record.created, _LETTERS.get(record.levelno, "I"))
-        return f"{start} {record.process} {record.filename}:{record.lineno}] {text}"
+        start = f"{start} {record.process} {record.filename}:{record.lineno}] "
+        table = getattr(record, "table", None)
+        if table is not None:
+            return f"{start}\n{table}\n"
+        message, has_trace, trace = _message(self, record).partition(TRACE)
+        if not has_trace:
+            return start + _json(message)
+        lines = (TRACE.strip() + "\n" + trace).splitlines()
+        return "\n".join([start + _json(message), *(f"{start}  {_unquoted(line)}" for line in lines)])
 
 
 class JsonFormatter(logging.Formatter):
@@ -186,6 +199,11 @@ def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:
 def _json(document: object) -> str:
     """The document on one line, also for readers that end a line at more than a line feed, and in its own order."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(document, ensure_ascii=False))
+
+
+def _unquoted(line: str) -> str:
+    """A line of frames with its quotes as they are; what a terminal would obey is escaped."""
+    return _json(line)[1:-1].replace('\\"', '"')
 
 
 def _default_time(created: float, letter: str) -> str:

@@ -57,6 +57,7 @@ class Executor:
     def describe(self, error: BaseException) -> str:
         """The text for what `execute` raised. `SystemExit` is no exception: it fails requests, and not the worker."""
         text = failure.describe(error)
+        failure.log_trace(error)
         failure.forget(error)
         return text
 

@@ -10,12 +10,22 @@ The form is pybind11's: ``<type>: <message>``, an empty line, ``At:``, then one 
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-__all__ = ["MOST_FRAMES", "describe", "forget"]
+from alipes.worker.current import current
+
+__all__ = ["MOST_FRAMES", "describe", "forget", "log_trace"]
+
+# As `Logger` numbers its levels on the link.
+_ERROR: Final = 0
+
+# Where frames of others lie, which are no place to look for a model's mistake.
+_LIBRARIES: Final = (f"{Path(os.__file__).parent}{os.sep}", f"{os.sep}site-packages{os.sep}")
 
 # Frames in an error, half from either end: endless recursion has a thousand, and gRPC carries errors in headers.
 MOST_FRAMES: Final = 40
@@ -43,6 +53,22 @@ def describe(error: BaseException) -> str:
         return type(error).__name__
 
 
+def log_trace(error: BaseException) -> None:
+    """Writes an exception with its frames into the server's log, where the model's own line stands as the place."""
+    if current.link is None:
+        return
+    try:
+        first = _first_of_model(error.__traceback__)
+        lines = "".join(traceback.format_exception(type(error), error, first)).rstrip()
+        frames = [(file, line) for file, line, _ in _frames(error.__traceback__)]
+        own = [one for one in frames if not any(part in one[0] for part in _LIBRARIES)]
+        file, line = (own or frames or [("", 0)])[-1]
+        message = f"{type(error).__name__}: {_message(error)}".partition("\n")[0]
+        current.link.log(_ERROR, file, line, f"{message}\n{lines}")
+    except MemoryError:  # the error itself, or one of its description
+        return
+
+
 def forget(error: BaseException) -> None:
     """Drops what the frames of an exception hold.
 
@@ -58,6 +84,16 @@ def forget(error: BaseException) -> None:
         seen.add(id(one))
         traceback.clear_frames(one.__traceback__)
         queue += [one.__cause__, one.__context__]
+
+
+def _first_of_model(trace: TracebackType | None) -> TracebackType | None:
+    """The frames from the first that is no caller's; all of them where there is none."""
+    first = trace
+    while first is not None:
+        if not f"{first.tb_frame.f_globals.get('__name__', '')}.".startswith(_CALLERS):
+            return first
+        first = first.tb_next
+    return trace
 
 
 def _message(error: BaseException) -> str:

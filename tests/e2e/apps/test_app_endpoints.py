@@ -193,6 +193,13 @@ def test_what_goes_wrong_has_a_status_and_one_error(
     assert set(document) == {"error"}
 
 
+def test_a_fault_of_a_function_is_lines_of_the_log_that_begin_at_the_functions_own(server: ServerProcess) -> None:
+    assert answer(server, "fails", {"how": "fault"}) == (500, {"error": "KeyError: 'fault'"})
+    line = APP.splitlines().index("        raise KeyError(how)") + 1
+    server.wait_for_output(rf"""app\.py:{line}\] "fails_0_0: KeyError: 'fault'"\n""")
+    server.wait_for_output(rf"""app\.py:{line}\]     File "[^"]+app\.py", line {line}, in fails\n""")
+
+
 def test_pictures_and_files_come_and_go_as_they_are(server: ServerProcess) -> None:
     assert answer(server, "size?unit=pixels", picture(), Content_Type="image/png") == (200, {"size": "4 x 3 pixels"})
     body = b"--b\r\nContent-Disposition: form-data; name=image; filename=a.png\r\n\r\n" + picture() + b"\r\n--b--\r\n"

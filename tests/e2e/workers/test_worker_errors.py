@@ -131,3 +131,12 @@ def test_a_broken_model_does_not_keep_the_others_from_starting(repository: Path,
         assert endpoint.ask("good", {"X": [1]})["Y"].tolist() == [1]
         assert "ModuleNotFoundError: No module named 'no_such_module'" in endpoint.index("broken")["reason"]
         assert "TritonPythonModel" in endpoint.index("empty")["reason"]
+
+
+def test_an_exception_of_a_model_is_lines_of_the_log_that_begin_at_its_own(
+    server: ServerProcess, endpoint: Endpoint
+) -> None:
+    with pytest.raises(Refusal, match="went wrong"):
+        endpoint.ask("wrong", {"HOW": ["raises"]})
+    server.wait_for_output(r'model\.py:\d+\] "wrong_0_0: ValueError: went wrong"\n')
+    server.wait_for_output(r'model\.py:\d+\]     File "[^"]+model\.py", line \d+, in execute\n')

@@ -142,14 +142,20 @@ def test_a_table_follows_its_line_as_it_is(file: Path) -> None:
     assert rest == ["+--+", '| "|', "+--+", ""]
 
 
-def test_a_traceback_stays_on_the_line(file: Path) -> None:
+def test_a_traceback_is_lines_of_its_own_that_cannot_be_taken_for_records(file: Path) -> None:
     configure(options(file))
     try:
-        raise ValueError("inner")
+        raise ValueError('in\x1bner\nI0520 20:03:25.829575 1 server.py:41] "forged"')
     except ValueError:
         log.exception("it failed")
-    (line,) = file.read_text().splitlines()
-    assert "ValueError: inner" in json.loads(line.split("] ", 1)[1])
+    first, *others = file.read_text().splitlines()
+    start, message = first.split("] ", 1)
+    assert json.loads(message) == "it failed"
+    assert [line.startswith(f"{start}]   ") for line in others] == [True] * len(others)
+    trace = [line.removeprefix(f"{start}]   ") for line in others]
+    assert trace[0] == "Traceback (most recent call last):"
+    assert trace[1].startswith(f'  File "{__file__}", line ')
+    assert trace[-2:] == ["ValueError: in\\u001bner", 'I0520 20:03:25.829575 1 server.py:41] "forged"']
 
 
 def test_the_log_goes_on_in_a_new_file_once_the_old_one_is_moved(file: Path) -> None:

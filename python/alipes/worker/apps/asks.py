@@ -19,7 +19,7 @@ from alipes.worker.apps.misfit import Misfit
 from alipes.worker.apps.plan import DOCUMENT, Plan
 from alipes.worker.apps.statuses import status_of, text_of, triton_error
 from alipes.worker.apps.tensors import argument_of, tensors_of
-from alipes.worker.triton.logger import Logger
+from alipes.worker.failure import log_trace
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest
@@ -215,7 +215,7 @@ def failed(error: Exception, failure: Callable[[BaseException], InferenceRespons
         failure: Makes the response.
     """
     if status_of(error) is None:
-        Logger.log_error("".join(traceback.format_exception(error)).rstrip())
+        log_trace(error)
     response = failure(error)
     traceback.clear_frames(error.__traceback__)  # views of the request in them would keep its memory
     return response
