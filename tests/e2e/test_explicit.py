@@ -206,13 +206,13 @@ def test_no_request_is_lost_while_the_model_is_reloaded(repository: Path, server
 
 def test_a_version_that_was_unloaded_is_not_at_ready_state(server: ServerProcess) -> None:
     text = "Request for unknown model: 'scaled' version 1 is not at ready state"
+    load = "'scaled' was unloaded: POST /v2/repository/models/scaled/load loads it"
     with http_client.InferenceServerClient(server.http) as client:
         client.load_model("scaled")
         client.unload_model("scaled")
         for ask in (client.get_model_metadata, client.get_model_config):
             with pytest.raises(InferenceServerException) as failure:
                 ask("scaled", "1")
-            load = "'scaled' was unloaded: POST /v2/repository/models/scaled/load loads it"
             assert (failure.value.status(), failure.value.message()) == ("503", f"{text}; {load}")
         assert not client.is_model_ready("scaled", "1")
         with pytest.raises(InferenceServerException, match="'scaled' version 2 is not found") as failure:
@@ -221,6 +221,6 @@ def test_a_version_that_was_unloaded_is_not_at_ready_state(server: ServerProcess
     with grpc_client.InferenceServerClient(server.grpc) as client:
         with pytest.raises(InferenceServerException) as failure:
             client.get_model_metadata("scaled", "1")
-        assert (failure.value.status(), failure.value.message()) == ("StatusCode.UNAVAILABLE", text)
+        assert (failure.value.status(), failure.value.message()) == ("StatusCode.UNAVAILABLE", f"{text}; {load}")
         with pytest.raises(InferenceServerException, match="is not at ready state"):
             client.is_model_ready("scaled", "1")
