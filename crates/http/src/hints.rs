@@ -64,7 +64,7 @@ impl Offers {
         let serves = |name: &str| models.iter().any(|(one, _)| one == name);
         let silent = segments(path).find(|name| is_listed(service, name) && !serves(name));
         Offers {
-            reason: silent.and_then(|name| service.registry.reason(name)),
+            reason: silent.and_then(|name| service.registry.reason(name, None)),
             models,
             metrics: page::metrics_url(service, host),
             has_docs: service.pages.get("/docs").is_some(),

@@ -202,13 +202,13 @@ impl Registry {
             Some(served) => served.only(name).and_then(|space| self.version_of(space, name, number)),
             None => Err(self.absent(name, number)),
         };
-        found.map_err(|error| self.with_reason(name, error))
+        found.map_err(|error| self.with_reason(name, number, error))
     }
 
     /// The error for a model that does not answer, with the reason behind Triton's text.
     #[cold]
-    fn with_reason(&self, name: &str, error: InferError) -> InferError {
-        match self.reason(name) {
+    fn with_reason(&self, name: &str, number: Option<i64>, error: InferError) -> InferError {
+        match self.reason(name, number) {
             Some(reason) if matches!(error.code, Code::NotFound | Code::Unavailable) => {
                 InferError { message: format!("{}; {reason}", error.message), ..error }
             }
@@ -216,8 +216,9 @@ impl Registry {
         }
     }
 
-    /// Why a model does not answer, and what to do; none where nothing is known, or errors reveal nothing.
-    pub fn reason(&self, name: &str) -> Option<String> {
+    /// Why a model does not answer, or a version of it, and what to do; none where nothing is known, or errors reveal
+    /// nothing.
+    pub fn reason(&self, name: &str, number: Option<i64>) -> Option<String> {
         if self.is_concealed() {
             return None;
         }
@@ -227,7 +228,9 @@ impl Registry {
             let nearest = similar(name, index.iter().map(|entry| entry.name.as_str()))?;
             return Some(format!("is '{nearest}' meant?"));
         }
-        entries.find(|entry| entry.state != "READY").map(reason_of)
+        let wanted = number.map(|number| number.to_string());
+        let is_wanted = |entry: &&IndexEntry| wanted.as_ref().is_none_or(|wanted| entry.version == *wanted);
+        entries.find(|entry| entry.state != "READY" && is_wanted(entry)).map(reason_of)
     }
 
     /// The highest version of a model, where that has an endpoint of its own.
@@ -356,7 +359,7 @@ mod tests {
         let registry = Registry::default();
         let [name, version, state, reason] = ["louder", "1", state, reason].map(str::to_owned);
         registry.set_index(vec![IndexEntry { name, version, state, reason }], true);
-        registry.reason("louder")
+        registry.reason("louder", None)
     }
 
     #[test]

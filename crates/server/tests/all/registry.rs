@@ -60,6 +60,7 @@ fn a_version_that_loads_or_has_failed_is_not_ready() {
         reason: String::new(),
     };
     let registry = Registry::default();
+    registry.conceal();
     registry.set_index(vec![entry("", "UNAVAILABLE")], true);
     assert_eq!(version_refusal(&registry, "1"), (Code::NotFound, "'m' is not found".to_owned()));
     registry.set_index(vec![entry("1", "LOADING"), entry("2", "UNAVAILABLE")], true);
