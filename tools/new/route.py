@@ -23,7 +23,7 @@ _GROUP = ("impl<'a> Route<'a> {", "pub fn group(&self, path: &'a str) -> Option<
 _NAME = ("impl Route<'_> {", "pub fn name(&self) -> &'static str {", "match self {")
 _ITS_MODEL = ("impl Route<'_> {", "pub fn model(&self) -> &str {", "match self {")
 _ANSWER = (
-    "async fn answer_head(service: &Arc<Service>, method: &Method, path: &str) -> Response<ResponseBody> {",
+    "async fn answer_head(service: &Arc<Service>, head: &Parts) -> Response<ResponseBody> {",
     "match Route::of(method, path) {",
 )
 _UNKNOWN = ("fn unknown_group(path: &str) -> Option<Group> {", "Some(match segments[..] {")

@@ -4,6 +4,7 @@ use alipes_service::{Service, similar};
 use hyper::{HeaderMap, Method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::hint::Hint;
 use super::page;
 use super::route::Route;
 
@@ -22,23 +23,6 @@ const PAGES: [&str; 6] = ["docs", "redoc", "swagger", "openapi", "openapi.json",
 
 const READY: &str = "GET /v2/health/ready says whether the server is ready, GET /v2/health/live whether it runs";
 const ALL_MODELS: &str = "POST /v2/repository/index lists its models";
-
-/// What stands behind Triton's text of a refusal. The recorded release answers without it.
-pub struct Hint(Option<String>);
-
-impl Hint {
-    fn new(service: &Service, text: impl FnOnce() -> String) -> Hint {
-        Hint(service.config.triton_release.is_later().then(text))
-    }
-
-    /// A text with the hint behind it.
-    pub fn behind(&self, text: &str) -> String {
-        match &self.0 {
-            Some(hint) => format!("{text}; {hint}"),
-            None => text.to_owned(),
-        }
-    }
-}
 
 /// What a server serves, as far as hints name it.
 #[derive(Debug, Default)]
@@ -165,9 +149,9 @@ pub fn of_method(service: &Service, path: &str) -> Hint {
 }
 
 fn method_hint(path: &str) -> String {
-    let taken = |method: &Method| !matches!(Route::of(method, path), Route::WrongMethod { .. } | Route::Unknown);
+    let is_served = |method: &Method| !matches!(Route::of(method, path), Route::WrongMethod { .. } | Route::Unknown);
     let methods = [Method::GET, Method::POST, Method::PUT, Method::DELETE];
-    let names: Vec<&str> = methods.iter().filter(|method| taken(method)).map(Method::as_str).collect();
+    let names: Vec<&str> = methods.iter().filter(|method| is_served(method)).map(Method::as_str).collect();
     format!("send {}", names.join(" or "))
 }
 
@@ -239,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_is_answered_with_those_that_are_taken() {
+    fn a_method_is_answered_with_those_that_a_path_has() {
         assert_eq!(method_hint("/v2/models/m/infer"), "send POST");
         assert_eq!(method_hint("/v2"), "send GET");
         assert_eq!(method_hint("/v2/logging"), "send GET or POST");

@@ -21,6 +21,7 @@ mod error_body;
 mod events;
 mod generate;
 mod head;
+mod hint;
 mod hints;
 mod infer;
 mod logging;

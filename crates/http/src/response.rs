@@ -21,7 +21,7 @@ use super::broken_off::BrokenOff;
 pub use super::error_body::error_body;
 use super::events::Events;
 use super::head::HeadFault;
-use super::hints::Hint;
+use super::hint::Hint;
 
 /// Content type of JSON responses.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");

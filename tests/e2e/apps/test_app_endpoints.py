@@ -193,7 +193,7 @@ def test_what_goes_wrong_has_a_status_and_one_error(
     assert set(document) == {"error"}
 
 
-def test_a_fault_of_a_function_is_lines_of_the_log_that_begin_at_the_functions_own(server: ServerProcess) -> None:
+def test_a_fault_is_logged_at_the_line_of_the_function(server: ServerProcess) -> None:
     assert answer(server, "fails", {"how": "fault"}) == (500, {"error": "KeyError: 'fault'"})
     line = APP.splitlines().index("        raise KeyError(how)") + 1
     server.wait_for_output(rf"""app\.py:{line}\] "fails_0_0: KeyError: 'fault'"\n""")

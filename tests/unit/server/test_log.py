@@ -142,7 +142,7 @@ def test_a_table_follows_its_line_as_it_is(file: Path) -> None:
     assert rest == ["+--+", '| "|', "+--+", ""]
 
 
-def test_a_traceback_is_lines_of_its_own_that_cannot_be_taken_for_records(file: Path) -> None:
+def test_a_traceback_is_lines_that_look_like_no_records(file: Path) -> None:
     configure(options(file))
     try:
         raise ValueError('in\x1bner\nI0520 20:03:25.829575 1 server.py:41] "forged"')

@@ -25,7 +25,8 @@ pub struct DeclaredInput {
 /// The request that a body carries. `declared` finds an input of the model by its name.
 ///
 /// A key that names an input is that tensor: one value, or a flat list of them; beside the recorded release also lists
-/// within lists, which are rows. Any other key is a parameter of the request. The members of `parameters` are read like those around them, and `id` is a parameter and the request's id.
+/// within lists, which are rows. Any other key is a parameter of the request. The members of `parameters` are read like
+/// those around them, and `id` is a parameter and the request's id.
 ///
 /// # Errors
 ///
