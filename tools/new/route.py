@@ -195,7 +195,10 @@ def _insert_answer(plan: Plan, route: Route, variant: str) -> None:
     arguments = "service, &model, version" if route.of_model else "service"
     answer = arm(variant, f"{name}::{name}({arguments})", 8)
     plan.insert(
-        DISPATCH, answer, inside=_ANSWER, before="Route::WrongMethod { plain } => response::wrong_method(plain),"
+        DISPATCH,
+        answer,
+        inside=_ANSWER,
+        before="Route::WrongMethod { plain } => response::wrong_method(plain, &hints::of_method(service, path)),",
     )
     found = re.findall(r"^use super::\{[^}]*\};$", plan.text(DISPATCH), re.MULTILINE)
     old = found[0] if found else "use super::{"
