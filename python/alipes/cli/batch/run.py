@@ -179,7 +179,8 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             timeout_s=timeout,
             reconnect_s=reconnect,
             again=again,
-            headers=read_headers(header, None),
+            # The folder of a run holds these: a key stays in ALIPES_API_KEY, where each client finds it.
+            headers=read_headers(header, ""),
             tls_roots=tls_roots,
             price=price,
             rows_per_hour=rows_per_hour,
