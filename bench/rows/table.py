@@ -14,6 +14,7 @@ from bench.rows.functions import function_rows
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.kserve import kserve_rows
 from bench.rows.lateness import lateness_rows
+from bench.rows.listed import ListedRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
 from bench.rows.many import ManyMemoryRow, ManyRow
 from bench.rows.pictures import pictures_rows
@@ -67,6 +68,7 @@ def rows(soak_requests: int) -> list[Row]:
         ReloadRow(),
         ManyRow(),
         ManyMemoryRow(),
+        ListedRow(),
         *python_rows(),
         *pictures_rows(),
         *streaming_rows(),

@@ -15,7 +15,7 @@ POLL_S = 0.002
 
 
 def start(
-    repository: Path,
+    repository: Path | None,
     name: str = "alipes",
     flags: Sequence[str] = (),
     tls: ssl.SSLContext | None = None,
@@ -25,7 +25,7 @@ def start(
     """Starts `alipes serve` on a repository, with further flags, and waits until it is ready.
 
     Args:
-        repository: Folder of models.
+        repository: Folder of models; none where the flags say where they are.
         name: Names its log.
         flags: Further flags.
         tls: What knows its certificate, where the flags encrypt its HTTP endpoint.
@@ -42,7 +42,8 @@ def start(
     http_port, grpc_port, metrics_port = free_ports(3)
     ports = [f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}"]
     # Rows that share memory need the flag, and the others do not notice it.
-    line: list[str | Path] = [command, "serve", repository, *ports, "--allow-client-shm=true", *flags]
+    models = [] if repository is None else [repository]
+    line: list[str | Path] = [command, "serve", *models, *ports, "--allow-client-shm=true", *flags]
     process = Process(name, line, {**environment_of(python), **(environment or {})})
     try:
         process.wait_until(lambda: probe.is_ready(http_port, tls=tls), pause_s=POLL_S)
