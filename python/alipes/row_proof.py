@@ -223,9 +223,9 @@ def _compare(run: Run, rows: _Rows, takes_long: Callable[[], bool]) -> bool:
 
 
 def _compare_output(name: str, together: Mapping[tuple[int, ...], Any], alone: Sequence[Arrays], again: Arrays) -> bool:
-    singles = [found[name][0] for found in alone]
+    singles = [found[name][:1] for found in alone]  # with its axis: a text alone is no array
     tolerance = _Tolerance.of(singles)
-    if not tolerance.same(singles[0], again[name][0]):
+    if not tolerance.same(singles[0], again[name][:1]):
         raise _Refuted(f"output '{name}' is another one each time that it is computed for the same row")
     for batch, other in _overlaps(tuple(together)):
         shared = [place for place, row in enumerate(batch) if other[place] == row]
@@ -233,7 +233,7 @@ def _compare_output(name: str, together: Mapping[tuple[int, ...], Any], alone: S
             raise _Refuted(f"output '{name}' of a row depends on the rows beside it")
     for batch, found in together.items():
         for place, row in enumerate(batch):
-            if row < _ALONE and not tolerance.close(found[place], singles[row]):
+            if row < _ALONE and not tolerance.close(found[place : place + 1], singles[row]):
                 raise _Refuted(f"output '{name}' of a row is another one beside other rows than alone")
     return tolerance.tells
 

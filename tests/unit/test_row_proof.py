@@ -35,6 +35,7 @@ def softmax(x: Any, axis: int) -> Any:
         lambda x: np.zeros((len(x), 2), "f4"),
         np.log,  # no number for half of what is drawn
         lambda x: np.array([[f"{v:.3f}".encode() for v in row] for row in x], object),
+        lambda x: np.array([f"{row[0]:.3f}".encode() for row in x], object),  # a text for each row, without an axis
     ],
 )
 def test_a_function_of_each_row_is_proved(function: Function) -> None:
