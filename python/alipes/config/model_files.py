@@ -39,6 +39,8 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
     Platform("xgboost", "", "model.json"),
     Platform("lightgbm", "", "model.txt"),
     Platform("catboost", "", "model.cbm"),
+    # Before the files in a folder of MLflow that run code, and whose names say nothing of its columns.
+    Platform("mlflow", "", "MLmodel"),
     Platform("sklearn", "", "model.skops"),
     Platform("sklearn", "", "model.joblib"),
     Platform("sklearn", "", "model.pkl"),
@@ -47,7 +49,6 @@ PLATFORMS: Final[tuple[Platform, ...]] = (
     Platform("tensorflow", "keras", "model.keras"),
     Platform("tensorflow", "tensorflow_savedmodel", "saved_model.pb"),
     Platform("mlflow", "", "model.mlflow"),
-    Platform("mlflow", "", "MLmodel"),
     Platform("tokenizer", "", "tokenizer.json"),
 )
 """In the order in which files are looked for."""
