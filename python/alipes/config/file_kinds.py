@@ -142,6 +142,16 @@ _BY_NAME: Final = (
         mend=f"export the model that {{path}} was made of to ONNX, as {{folder}}/model.onnx ({_EXPORT})",
     ),
     FileKind(
+        "a model in PMML",
+        r".+\.pmml",
+        mend=f"export the model that {{path}} was written from to ONNX, as {{folder}}/model.onnx ({_EXPORT})",
+    ),
+    FileKind(
+        "a model of PaddlePaddle",
+        r".+\.(pdmodel|pdiparams)",
+        mend="convert {path} with paddle2onnx, to {folder}/model.onnx",
+    ),
+    FileKind(
         "a TensorRT plan",
         r".+\.(plan|engine)",
         mend=f"serve the ONNX file that {{path}} was built from, as {{folder}}/model.onnx ({_GPUS})",
