@@ -96,6 +96,7 @@ def _serve(leaving: process.Leaving, inherited: Sequence[int], server: int | Non
     from alipes._core import WorkerLink
     from alipes.worker.current import current
     from alipes.worker.executor import Executor
+    from alipes.worker.explanations import with_explanations
     from alipes.worker.readiness import Readiness
     from alipes.worker.relay import Relay
 
@@ -107,6 +108,7 @@ def _serve(leaving: process.Leaving, inherited: Sequence[int], server: int | Non
     except LoadError as error:
         link.failed(str(error))
         return leaving.now(1)
+    model = with_explanations(model, setup)
     executor = Executor(link, model, setup.instance.name, setup.decoupled)
     readiness = Readiness.of(link, model, executor, setup.model_file)
     _settle()

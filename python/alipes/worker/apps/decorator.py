@@ -15,7 +15,7 @@ __all__ = ["OPTIONS", "model"]
 
 OPTIONS: Final = (
     *("name", "max_batch_size", "batch", "instances", "max_delay", "concurrency", "device", "before", "after"),
-    *("before_instances", "after_instances", "start", "stop", "timeout", "example"),
+    *("before_instances", "after_instances", "start", "stop", "timeout", "explain", "example"),
 )
 """Every option, for hints."""
 
@@ -43,6 +43,7 @@ def model(
     start: Callable[[], object] | None = None,
     stop: Callable[[], object] | None = None,
     timeout: float | None = None,
+    explain: Callable[..., Any] | None = None,
     example: dict[str, Any] | None = None,
 ) -> Callable[[Served], Served]: ...
 
@@ -76,8 +77,8 @@ def model(
         **others: `instances`: processes that run it. `concurrency`: requests that an `async` function or a generator
             works on at a time, in each of them. `device`: `"cpu"`, or `"gpu"` for that many on each GPU. `before`,
             `after`: functions around it, in processes of their own, `before_instances` and `after_instances` of them.
-            `start`, `stop`: functions that are called once in each instance. `example`: arguments that the API page
-            shows.
+            `start`, `stop`: functions that are called once in each instance. `explain`: a function that answers
+            requests of V1 for explanations. `example`: arguments that the API page shows.
 
     Raises:
         ConfigError: If an option cannot be.

@@ -16,7 +16,7 @@ from typing import Any, Final
 from alipes.errors import AlipesError
 from alipes.worker.apps.call_signature import call_signature
 from alipes.worker.apps.documents import Documents
-from alipes.worker.apps.explainer import EXPLAIN, explanation_options, explanation_plan
+from alipes.worker.apps.explainer import explained_by, explanation_options, explanation_plan
 from alipes.worker.apps.plan import DOCUMENT, Plan, plan_of
 from alipes.worker.apps.schema import schema_of
 from alipes.worker.apps.source import Source, declared
@@ -93,12 +93,13 @@ def described(step: Step, plan: Plan | None = None) -> dict[str, Any]:
 
 
 def _explanation(step: Step, plan: Plan) -> dict[str, Any] | None:
-    """What the API page says of the method that explains; None where there is none, or no request can reach it."""
-    options = explanation_options(step.options)
-    explanation = explanation_plan(step.served, options, plan) if step.has_endpoint else None
+    """What the API page says of what explains; None where there is none, or no request can reach it."""
+    explanation = explanation_plan(step.served, step.options, plan) if step.has_endpoint else None
     if explanation is None:
         return None
-    return schema_of(getattr(step.served, EXPLAIN), explanation, Documents(explanation, options.name), options)
+    options = explanation_options(step.options)
+    function = explained_by(step.served, step.options)
+    return schema_of(function, explanation, Documents(explanation, options.name), options)
 
 
 def _inputs(plan: Plan) -> list[dict[str, Any]]:

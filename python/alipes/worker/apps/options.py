@@ -49,6 +49,7 @@ class Options:
         stop: Called once in each instance after its last request.
         timeout_s: Longest call, in seconds, of a function that is neither `async` nor a generator; 0 sets no limit, and
             None leaves it to the server.
+        explain: Function that explains the model's answers, to requests of V1 for explanations.
         example: Arguments that the API page shows; made from the annotations where left out.
     """
 
@@ -65,6 +66,7 @@ class Options:
     start: Callable[[], object] | None = None
     stop: Callable[[], object] | None = None
     timeout_s: float | None = None
+    explain: Callable[..., Any] | None = None
     example: dict[str, Any] | None = None
 
 
@@ -93,9 +95,10 @@ def checked(options: Options) -> Options:
     if options.timeout_s is not None:
         _require_seconds(name, "timeout", options.timeout_s, MAX_TIMEOUT_S)
     _require(options.device in ("cpu", "gpu"), name, "device", options.device, "'cpu' or 'gpu'")
-    for key in ("before", "after", "start", "stop"):
+    for key in ("before", "after", "start", "stop", "explain"):
         value = getattr(options, key)
         _require(value is None or callable(value), name, key, value, "a function")
+    _require(not isinstance(options.explain, type), name, "explain", options.explain, "a function, and no class")
     if options.max_delay_s and not options.max_batch_size:
         raise ConfigError(f"model '{name}': max_delay waits for a batch: give max_batch_size= too")
     return options

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse, InferenceResponseSender
     from alipes.worker.apps.asks import Bodies
 
-__all__ = ["Runner", "runner_of"]
+__all__ = ["Coroutines", "Runner", "runner_of"]
 
 _FINAL: Final = 1
 _LOOK_S: Final = 0.05
@@ -46,7 +46,7 @@ def runner_of(function: Callable[..., Any], plan: Plan, bodies: Bodies, concurre
         concurrency: Requests that run side by side, where they do.
     """
     if plan.is_async:
-        return _Coroutines(function, plan, bodies, concurrency)
+        return Coroutines(function, plan, bodies, concurrency)
     if plan.is_stream:
         return _Streams(function, plan, bodies, concurrency)
     return _Batches(function, plan, bodies) if plan.batched else _OneByOne(function, plan, bodies)
@@ -149,10 +149,11 @@ class _Streams:
             values.close()
 
 
-class _Coroutines:
+class Coroutines:
     """Coroutines and asynchronous generators on one event loop; a caller that leaves cancels its own."""
 
     def __init__(self, function: Callable[..., Any], plan: Plan, bodies: Bodies, concurrency: int) -> None:
+        """Starts the loop, on a thread of its own."""
         self._function = function
         self._plan = plan
         self._bodies = bodies
@@ -169,13 +170,20 @@ class _Coroutines:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None] | None:
+        """Has the function answer requests later."""
         for request in requests:
-            sender, ask = request.get_response_sender(), ask_of(request, self._plan, self._bodies)
-            self._free.acquire()
-            self._loop.call_soon_threadsafe(self._start, sender, ask)
+            self.begin(request, ask_of(request, self._plan, self._bodies), self._function)
         return None if self._plan.is_stream else [None for _ in requests]
 
+    def begin(self, request: InferenceRequest, ask: Ask, function: Callable[..., Any]) -> None:
+        """Has a coroutine answer a request later, beside the others."""
+        sender = request.get_response_sender()
+        self._free.acquire()
+        self._loop.call_soon_threadsafe(self._start, sender, ask, function)
+
     def close(self) -> None:
+        """Cancels what still runs."""
+
         async def cancel() -> None:
             others = asyncio.all_tasks() - {asyncio.current_task()}
             for task in others:
@@ -189,8 +197,8 @@ class _Coroutines:
         self._thread.join()
         self._loop.close()
 
-    def _start(self, sender: InferenceResponseSender, ask: Ask) -> None:
-        task = self._loop.create_task(self._run(sender, ask))
+    def _start(self, sender: InferenceResponseSender, ask: Ask, function: Callable[..., Any]) -> None:
+        task = self._loop.create_task(self._run(sender, ask, function))
         self._running[task] = sender
         task.add_done_callback(self._end)
         if self._watch is None or self._watch.done():
@@ -208,13 +216,13 @@ class _Coroutines:
                 if sender.is_cancelled():
                     task.cancel()
 
-    async def _run(self, sender: InferenceResponseSender, ask: Ask) -> None:
+    async def _run(self, sender: InferenceResponseSender, ask: Ask, function: Callable[..., Any]) -> None:
         try:
             ask.read()
             if self._plan.is_stream:
                 await self._send_all(sender, ask)
             else:
-                sender.send(ask.response(await self._function(**ask.arguments)), flags=_FINAL)
+                sender.send(ask.response(await function(**ask.arguments)), flags=_FINAL)
                 return
         except asyncio.CancelledError:
             _send(sender, ask.failure(_cancelled()), self._plan.is_stream)

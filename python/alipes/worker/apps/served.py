@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from alipes.errors import ConfigError
-from alipes.worker.apps.explainer import EXPLAIN, Explainer, explanation_options, explanation_plan
+from alipes.worker.apps.explainer import Explainer, explanation_options, explanation_plan
 from alipes.worker.apps.plan import METHODS, Plan, plan_of
-from alipes.worker.apps.runners import Runner, runner_of
+from alipes.worker.apps.runners import Coroutines, Runner, runner_of
 from alipes.worker.apps.steps import Step
 from alipes.worker.apps.unread import Unread
+from alipes.worker.explanations import EXPLAIN
 
 if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
@@ -72,13 +73,15 @@ class ServedFunction:
             run(prepared())
 
     def _made_explainer(self, served: Any, plan: Plan) -> Explainer | None:
-        options = explanation_options(self._options)
-        found = explanation_plan(served, options, plan)
+        found = explanation_plan(served, self._options, plan)
         if found is None:
             return None
-        method: Callable[..., Any] = getattr(self._object, EXPLAIN)
-        function = (lambda **arguments: self._run(method(**arguments))) if found.is_async else method
-        return Explainer(function, found, _bodies(found, options.name, needed=True))
+        function: Callable[..., Any] = self._options.explain or getattr(self._object, EXPLAIN)
+        bodies = _bodies(found, explanation_options(self._options).name, needed=True)
+        if found.is_async and isinstance(self._runner, Coroutines):
+            return Explainer(function, found, bodies, self._runner)
+        awaited = (lambda **arguments: self._run(function(**arguments))) if found.is_async else function
+        return Explainer(awaited, found, bodies, None)
 
     def _call(self, name: str, *arguments: str) -> None:
         """Calls a method of the class, if it has one, with as many of the arguments as it takes."""

@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from alipes.errors import ConfigError
 from alipes.worker.apps.exchange import Request
+from alipes.worker.apps.explainer import explained_by
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.peers import call_step, stream_step
 from alipes.worker.apps.plan import Plan, plan_of
+from alipes.worker.explanations import EXPLAIN
 
 __all__ = ["Step", "steps_of"]
 
@@ -48,7 +50,7 @@ def steps_of(served: Any, options: Options) -> dict[str, Step]:
     if options.before is None and options.after is None:
         return {options.name: Step(served, options)}
     name = options.name
-    bare = replace(options, before=None, after=None, example=None)
+    bare = replace(options, before=None, after=None, explain=None, example=None)
     steps = {f"{name}.main": Step(served, replace(bare, name=f"{name}.main"), has_endpoint=False)}
     single = Options(name=name, device="cpu", timeout_s=options.timeout_s)
     for key, function, count in (
@@ -58,11 +60,33 @@ def steps_of(served: Any, options: Options) -> dict[str, Step]:
         if function is not None:
             step = replace(single, name=f"{name}.{key}", instances=count)
             steps[step.name] = Step(function, step, has_endpoint=False)
+    plans = {key: plan_of(one.served, one.options) for key, one in steps.items()}
     # It only waits for the others, each of which has its own time.
     front = replace(single, concurrency=options.concurrency, timeout_s=0.0, example=options.example)
-    plans = {key: plan_of(one.served, one.options) for key, one in steps.items()}
+    explain = explained_by(served, options)
+    if explain is not None and not (plans[f"{name}.main"].is_stream and options.explain is None):
+        own = replace(bare, name=f"{name}.{EXPLAIN}", instances=1, max_batch_size=0, max_delay_s=0.0)
+        function = explain if options.explain is not None else _explaining(served)
+        steps[own.name] = Step(function, own, has_endpoint=False)
+        front = replace(front, explain=_leading_to(own.name, plan_of(function, own), inspect.getdoc(explain)))
     steps[name] = Step(_front(name, plans, inspect.getdoc(served)), front)
     return steps
+
+
+def _explaining(served: type[Any]) -> type[Any]:
+    """A class that answers with what its method explains: an object of its own, in a process of its own."""
+    make: Callable[..., type[Any]] = type(served)
+    return make(served.__name__, (served,), {"predict": getattr(served, EXPLAIN)})
+
+
+def _leading_to(step: str, plan: Plan, text: str | None) -> Callable[..., Any]:
+    """A function with the arguments and the result of a step, which it asks."""
+
+    async def lead(**arguments: Any) -> Any:
+        request = arguments.pop(_REQUEST, None)
+        return await call_step(step, arguments, request)
+
+    return _described(lead, step, _parameters(plan, wants_request=bool(plan.request)), plan.result, text)
 
 
 def _front(name: str, plans: Mapping[str, Plan], text: str | None) -> Callable[..., Any]:
@@ -97,6 +121,13 @@ def _front(name: str, plans: Mapping[str, Plan], text: str | None) -> Callable[.
                 yield value
 
     first, last = plans[order[0]], plans[order[-1]]
+    is_stream = plans[f"{name}.main"].is_stream
+    result = AsyncIterator[last.result] if is_stream else last.result  # type: ignore[name-defined]
+    return _described(lead_stream if is_stream else lead, name, _parameters(first, wants_request), result, text)
+
+
+def _parameters(plan: Plan, wants_request: bool) -> list[inspect.Parameter]:
+    """The parameters of a function in front of a step."""
     parameters = [
         inspect.Parameter(
             one.name,
@@ -104,14 +135,18 @@ def _front(name: str, plans: Mapping[str, Plan], text: str | None) -> Callable[.
             default=inspect.Parameter.empty if one.required else one.default,
             annotation=one.annotation,
         )
-        for one in first.arguments
+        for one in plan.arguments
     ]
     if wants_request:
         parameters.append(inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY, annotation=Request))
-    is_stream = plans[f"{name}.main"].is_stream
-    leading: Callable[..., Any] = lead_stream if is_stream else lead
+    return parameters
+
+
+def _described(
+    leading: Callable[..., Any], name: str, parameters: list[inspect.Parameter], result: Any, text: str | None
+) -> Callable[..., Any]:
+    """A function that says of itself what its annotations would."""
     leading.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    result = AsyncIterator[last.result] if is_stream else last.result  # type: ignore[name-defined]
     leading.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": result}
     leading.__name__ = leading.__qualname__ = name
     leading.__doc__ = text
