@@ -30,6 +30,10 @@ _HTML: Final = """\
 """
 
 _START: Final = """\
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", follow);
+follow();
 SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#page",

@@ -30,6 +30,7 @@ class Greeting:
         metrics: The same for the metrics.
         entries: The models of which a load was tried, and folders that are no models yet.
         loads_on_request: Whether clients load models.
+        has_docs: Whether `/docs` shows the requests in a browser.
     """
 
     version: str
@@ -38,13 +39,15 @@ class Greeting:
     metrics: str | None
     entries: Sequence[IndexEntry]
     loads_on_request: bool = False
+    has_docs: bool = False
 
     def block(self) -> str:
         """The block for a terminal, without the models, which have a table."""
         lines = [f"alipes {self.version} is ready", ""]
         is_link = self.metrics is not None and "://" in self.metrics
         metrics = f"{self.metrics}/metrics" if is_link else self.metrics
-        for service, address in (("HTTP", self.http), ("gRPC", self.grpc), ("metrics", metrics)):
+        services = (("HTTP", self.http), ("gRPC", self.grpc), ("metrics", metrics), ("docs", self._docs()))
+        for service, address in services:
             if address is not None:
                 lines.append(f"  {service:<8} {address}")
         lines.append("")
@@ -60,7 +63,15 @@ class Greeting:
         shown = ", ".join(ready[:_NAMED]) or "none"
         more = f" and {len(ready) - _NAMED} more" if len(ready) > _NAMED else ""
         rest = len(self.entries) - len(ready)
-        return f"alipes {self.version} is ready; models: {shown}{more}{f'; not served: {rest}' if rest else ''}"
+        missing = f"; not served: {rest}" if rest else ""
+        docs = self._docs()
+        page = f"; requests to try out: {docs}" if docs is not None else ""
+        return f"alipes {self.version} is ready; models: {shown}{more}{missing}{page}"
+
+    def _docs(self) -> str | None:
+        """Where a browser shows the requests; None where it cannot."""
+        can_show = self.has_docs and self.http is not None and "://" in self.http
+        return f"{self.http}/docs" if can_show else None
 
     def _next(self) -> Iterable[str]:
         """What to type next; nothing where HTTP is not spoken, or there is no model."""

@@ -110,6 +110,7 @@ class InProcessServer:
         self._options = options
         self._greets = greets
         self._companion = companion
+        self._has_docs = False
         repository = _open(options.repository)
         self._core = core if core is not None else _bind(options)
         self._index = Index(
@@ -215,6 +216,7 @@ class InProcessServer:
     def set_page(self, path: str, content_type: str, body: bytes) -> None:
         """Serves a page: `/openapi.json`, `/docs`, or one below it."""
         self._core.set_page(path, content_type, body)
+        self._has_docs = self._has_docs or path == "/docs"
 
     def cut(self) -> None:
         """Answers every request that is not finished with an error; clients have a moment to read it."""
@@ -357,6 +359,7 @@ class InProcessServer:
             address_of(addresses.metrics, "http"),
             self._index.touched(),
             loads_on_request=options.repository.control_mode == "explicit",
+            has_docs=self._has_docs,
         )
         if self._on_terminal() and options.log.info:
             print(greeting.block(), file=sys.stderr, flush=True)

@@ -171,6 +171,10 @@ def test_arguments_results_and_words_are_described(document: dict[str, Any]) -> 
     assert arrays["x"]["items"] == {"type": "array", "items": {"type": "integer"}, "minItems": 3, "maxItems": 3}
 
 
+def test_the_log_names_the_page(server: ServerProcess) -> None:
+    server.wait_for_output(rf"is ready; models: .*; requests to try out: http://{server.http}/docs")
+
+
 def test_the_page_takes_all_that_it_needs_from_this_server(server: ServerProcess) -> None:
     status, kind, body = ask(server, "GET", "/docs")
     assert (status, kind) == (200, "text/html; charset=utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from alipes.server.greeting import Greeting, address_of
 from alipes.types import IndexEntry, ModelState
@@ -41,6 +43,14 @@ def test_the_block_has_addresses_a_command_and_the_way_out() -> None:
         "  Try it:  curl localhost:8000/v2/models/digits",
         "  Ctrl-C stops the server.",
     ]
+
+
+def test_the_page_of_requests_is_named_where_a_browser_can_open_it() -> None:
+    has_docs = dataclasses.replace(greeting(READY), has_docs=True)
+    assert "  docs     http://localhost:8000/docs" in has_docs.block().splitlines()
+    assert has_docs.line().endswith("models: digits:1; requests to try out: http://localhost:8000/docs")
+    for http in ("unix:/run/a.sock", None):
+        assert "docs" not in dataclasses.replace(has_docs, http=http).line()
 
 
 def test_the_block_of_a_server_without_models_says_so() -> None:
