@@ -81,7 +81,7 @@ impl Control {
             Control::ModelConfig => Group::ModelConfig,
             Control::ModelStatistics => Group::Statistics,
             Control::RepositoryIndex | Control::RepositoryModelLoad | Control::RepositoryModelUnload => {
-                Group::ModelRepository
+                Group::ModelControl
             }
             Control::RegionStatus
             | Control::RegionRegister
@@ -280,7 +280,7 @@ fn unknown_group(path: &str) -> Option<Group> {
     }
     let method = path.strip_prefix("/inference.GRPCInferenceService/")?;
     if method.starts_with("Repository") {
-        return Some(Group::ModelRepository);
+        return Some(Group::ModelControl);
     }
     method.contains("SharedMemory").then_some(Group::SharedMemory)
 }
@@ -354,7 +354,7 @@ mod tests {
         let methods = SERVED.iter().filter(|(path, _)| path.starts_with("/inference."));
         let groups: BTreeSet<Group> =
             methods.map(|(path, _)| group(path).unwrap_or_else(|| panic!("{path} is in no group"))).collect();
-        let over_http_alone = BTreeSet::from([Group::Endpoint, Group::Openapi]);
+        let over_http_alone = BTreeSet::from([Group::ModelRepository, Group::Endpoint, Group::Openapi]);
         assert_eq!(groups, &BTreeSet::from(Group::ALL) - &over_http_alone);
     }
 
@@ -362,7 +362,7 @@ mod tests {
     fn a_method_beside_others_is_in_their_group() {
         let known = [
             ("/inference.GRPCInferenceService/ModelStreamInfer", Some(Group::Inference)),
-            ("/inference.GRPCInferenceService/RepositoryUnheardOf", Some(Group::ModelRepository)),
+            ("/inference.GRPCInferenceService/RepositoryUnheardOf", Some(Group::ModelControl)),
             ("/inference.GRPCInferenceService/GpuSharedMemoryStatus", Some(Group::SharedMemory)),
             ("/inference.GRPCInferenceService/UnheardOf", None),
             ("/grpc.health.v1.Health/Check", Some(Group::Health)),

@@ -163,7 +163,10 @@ fn is_loopback(address: IpAddr) -> bool {
 fn is_control<B>(request: &Request<B>) -> bool {
     let path = request.uri().path();
     let group = Route::of(request.method(), path).group(path);
-    matches!(group, Some(Group::ModelRepository | Group::SharedMemory | Group::Trace | Group::Logging))
+    matches!(
+        group,
+        Some(Group::ModelRepository | Group::ModelControl | Group::SharedMemory | Group::Trace | Group::Logging)
+    )
 }
 
 /// The host that a request names, with its port: HTTP/2 has it in the address. Empty where it is no text.

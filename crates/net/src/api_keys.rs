@@ -61,7 +61,7 @@ impl ApiKeys {
                 keys: ArcSwap::from_pointee(spec.keys.clone()),
                 open: Group::ALL
                     .into_iter()
-                    .filter(|group| spec.open.iter().any(|name| name == group.name()))
+                    .filter(|group| spec.open.iter().any(|name| group.is_meant_by(name)))
                     .collect(),
             }),
         }

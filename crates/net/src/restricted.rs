@@ -22,8 +22,10 @@ pub enum Group {
     SharedMemory,
     /// Configurations of models.
     ModelConfig,
-    /// Index, load and unload.
+    /// Names of models over V1. The flags' `model-repository` restricts `ModelControl` as well.
     ModelRepository,
+    /// Index, load and unload.
+    ModelControl,
     /// Statistics, and what they explain.
     Statistics,
     /// Trace settings.
@@ -40,13 +42,14 @@ pub enum Group {
 
 impl Group {
     /// Every group.
-    pub const ALL: [Group; 12] = [
+    pub const ALL: [Group; 13] = [
         Group::Health,
         Group::Metadata,
         Group::Inference,
         Group::SharedMemory,
         Group::ModelConfig,
         Group::ModelRepository,
+        Group::ModelControl,
         Group::Statistics,
         Group::Trace,
         Group::Logging,
@@ -64,6 +67,7 @@ impl Group {
             Group::SharedMemory => "shared-memory",
             Group::ModelConfig => "model-config",
             Group::ModelRepository => "model-repository",
+            Group::ModelControl => "model-control",
             Group::Statistics => "statistics",
             Group::Trace => "trace",
             Group::Logging => "logging",
@@ -75,7 +79,13 @@ impl Group {
 
     /// Whether a server that stops refuses requests of this group: they need models, or change what is served.
     pub fn is_refused_at_stop(self) -> bool {
-        matches!(self, Group::Inference | Group::SharedMemory | Group::ModelRepository)
+        matches!(self, Group::Inference | Group::SharedMemory | Group::ModelRepository | Group::ModelControl)
+    }
+
+    /// Whether a name in a flag means this group.
+    pub(super) fn is_meant_by(self, name: &str) -> bool {
+        // Triton's group has no part that a flag could name, and means the whole.
+        name == self.name() || (self == Group::ModelControl && name == Group::ModelRepository.name())
     }
 }
 
@@ -110,7 +120,7 @@ impl Restrictions {
         let rule = |spec: &RestrictionSpec| Rule {
             groups: Group::ALL
                 .into_iter()
-                .filter(|group| spec.groups.iter().any(|name| name == group.name()))
+                .filter(|group| spec.groups.iter().any(|name| group.is_meant_by(name)))
                 .collect(),
             header: format!("{prefix}{}", spec.header),
             value: spec.value.as_bytes().to_vec(),
@@ -174,6 +184,17 @@ mod tests {
         assert_eq!(grpc.missing_header(Group::Inference, &with("key", "word")), Some("triton-grpc-protocol-Key"));
         assert_eq!(grpc.missing_header(Group::Inference, &with("triton-grpc-protocol-key", "word")), None);
         assert!(grpc.missing_header(Group::Health, &HeaderMap::new()).is_some());
+    }
+
+    #[test]
+    fn the_repository_includes_its_control_and_not_the_other_way_round() {
+        let restricting = |name: &str| {
+            let (header, value) = ("Key".to_owned(), "word".to_owned());
+            Restrictions::http(&[RestrictionSpec { groups: vec![name.to_owned()], header, value }])
+        };
+        let (whole, part) = (restricting("model-repository"), restricting("model-control"));
+        assert!(whole.guard(Group::ModelRepository) && whole.guard(Group::ModelControl));
+        assert!(part.guard(Group::ModelControl) && !part.guard(Group::ModelRepository));
     }
 
     #[test]

@@ -6,12 +6,12 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from alipes.config.restrictions import GRPC_PREFIX
+from alipes.config.restrictions import GRPC_PREFIX, parts_of
 from alipes.errors import ServeError
 
 __all__ = ["Guard"]
 
-_GROUP: Final = "model-repository"
+_GROUP: Final = "model-control"
 _HEADER: Final = "alipes-attached"
 _SECRET_BYTES: Final = 32
 
@@ -75,7 +75,8 @@ class Guard:
         covered: set[str] = set()
         for value in values:
             groups, _, rule = value.partition(":")
-            common = set(groups.split(",")).intersection(self._groups)
+            parts = {part for group in groups.split(",") for part in parts_of(group)}
+            common = parts.intersection(self._groups)
             if common:
                 header, _, secret = rule.partition("=")
                 self._headers[header] = secret

@@ -10,7 +10,7 @@ from alipes.config.nearest import nearest
 from alipes.config.options import Restriction
 from alipes.errors import ConfigError
 
-__all__ = ["GROUPS", "GRPC_PREFIX", "read_restrictions"]
+__all__ = ["GROUPS", "GRPC_PREFIX", "parts_of", "read_restrictions"]
 
 GRPC_PREFIX: Final = "triton-grpc-protocol-"
 """What the header's name begins with in the metadata of gRPC calls. Source: Triton."""
@@ -22,16 +22,22 @@ GROUPS: Final = (
     "shared-memory",
     "model-config",
     "model-repository",
+    "model-control",
     "statistics",
     "trace",
     "logging",
     "endpoint",
     "openapi",
 )
-"""The groups of requests. Source: Triton's `--http-restricted-api`; the last two are ours."""
+"""The groups of requests. Source: Triton's `--http-restricted-api`; `model-control` and the last two are ours."""
 
 # What may be the name of a header. Source: RFC 9110, section 5.6.2.
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def parts_of(group: str) -> tuple[str, ...]:
+    """The groups that the name of one restricts: itself, and those that are a part of it."""
+    return (group, "model-control") if group == "model-repository" else (group,)
 
 
 def read_restrictions(flag: str, word: str, texts: Sequence[str]) -> tuple[Restriction, ...]:
@@ -62,9 +68,10 @@ def read_restrictions(flag: str, word: str, texts: Sequence[str]) -> tuple[Restr
                 close = nearest(group, GROUPS)
                 hint = f"; did you mean '{close}'?" if close else ""
                 raise _bad(flag, f"unknown restricted {word} '{group}'{hint}")
-            if group in seen:
+            parts = parts_of(group)
+            if not seen.isdisjoint(parts):
                 raise _bad(flag, f"restricted {word} '{group}' can not be specified in multiple config groups")
-            seen.add(group)
+            seen.update(parts)
         restrictions.append(Restriction(groups=groups, header=header, value=value))
     return tuple(restrictions)
 

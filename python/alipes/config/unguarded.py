@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from alipes.config.options import Endpoint, Restriction, ServerOptions
+from alipes.config.restrictions import parts_of
 
 __all__ = ["reached_by_anybody", "unguarded"]
 
-_HTTP_ALONE: Final = frozenset(("endpoint", "openapi"))  # groups of requests that gRPC does not have
+_HTTP_ALONE: Final = frozenset(("endpoint", "openapi", "model-repository"))
+"""Groups of requests that gRPC does not have: of the last one it has a part, which has a name of its own."""
 
 
 def unguarded(options: ServerOptions) -> list[str]:
@@ -51,8 +53,7 @@ def reached_by_anybody(options: ServerOptions) -> str | None:
 
 def _open_groups(options: ServerOptions) -> Iterator[str]:
     http, grpc = _groups(options.http_restricted), _groups(options.grpc_restricted)
-    beside_grpc = [group for group in http if group not in grpc and group not in _HTTP_ALONE]
-    beside_http = [group for group in grpc if group not in http]
+    beside_grpc, beside_http = _beside(http, grpc), _beside(grpc, http)
     if beside_grpc and _is_as_open(options.grpc, options.http):
         yield (
             f"--http-restricted-api guards {', '.join(beside_grpc)}, and gRPC leaves it open: "
@@ -83,6 +84,12 @@ def _first(listeners: list[tuple[str, str, Endpoint]], beside: Endpoint, *, mutu
         if (endpoint.tls.mutual if mutual else endpoint.tls.enabled) and _is_as_open(beside, endpoint):
             return name
     return None
+
+
+def _beside(groups: list[str], others: list[str]) -> list[str]:
+    """The groups that hold a part, which both protocols have, and none of the other protocol's groups."""
+    known = _HTTP_ALONE.union(*map(parts_of, others))
+    return [group for group in groups if not known.issuperset(parts_of(group))]
 
 
 def _groups(restrictions: tuple[Restriction, ...]) -> list[str]:

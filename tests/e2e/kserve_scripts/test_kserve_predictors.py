@@ -280,6 +280,24 @@ def test_a_model_has_a_state_over_v1(script: KServeScript) -> None:
     assert ask(f"{script.http}/v1/models/double").document == {"name": "double", "ready": True}
 
 
+def test_everybody_may_read_the_names_of_the_models(script: KServeScript) -> None:
+    answer = ask(f"{script.http}/v1/models")
+    assert answer.status == 200
+    assert {"double", "alias", "chain", "resting", "adder"} <= set(answer.document["models"])
+    for path in ("index", "models/double/load", "models/double/unload"):
+        assert script.is_sdk or ask(f"{script.http}/v2/repository/{path}", {}).status == 403, path
+
+
+def test_the_key_of_an_operator_hides_the_names(tmp_path: Path) -> None:
+    environment = {"ALIPES_HTTP_RESTRICTED_API": "model-repository:names-key=word"}
+    with KServeScript("transformer", tmp_path, environment=environment) as script:
+        refused = ask(f"{script.http}/v1/models")
+        assert refused.status == 403
+        assert refused.document["error"].endswith("expecting header 'names-key'")
+        assert ask(f"{script.http}/v1/models", names_key="word").document == {"models": ["model"]}
+        script.stop()
+
+
 @pytest.mark.parametrize(("protocol", "port"), [("v1", "http"), ("v2", "http"), ("grpc-v2", "grpc")])
 def test_a_transformer_asks_its_predictor(script: KServeScript, tmp_path: Path, protocol: str, port: str) -> None:
     host = script.grpc if port == "grpc" else script.http.removeprefix("http://")

@@ -14,7 +14,7 @@ def test_the_secret_is_in_variables_and_not_in_words() -> None:
     words, variables = guard.settle(["--log-verbose=1", "-q"], {})
     assert words == ["--log-verbose=1", "-q"]
     secret = guard.headers["alipes-attached"]
-    assert variables == dict.fromkeys((HTTP, GRPC), f"model-repository:alipes-attached={secret}")
+    assert variables == dict.fromkeys((HTTP, GRPC), f"model-control:alipes-attached={secret}")
     assert len(secret) >= 40
     assert Guard().headers != guard.headers
 
@@ -29,8 +29,8 @@ def test_the_secret_is_in_variables_and_not_in_words() -> None:
 def test_restrictions_of_a_command_line_move_to_the_variable(words: list[str]) -> None:
     rest, variables = Guard().settle(words, {HTTP: "logging:weaker=source", GRPC: "statistics:c=d"})
     assert rest == ["--http-port=0"]
-    assert variables[HTTP].startswith("trace:a=b model-repository:")
-    assert variables[GRPC].startswith("statistics:c=d model-repository:")
+    assert variables[HTTP].startswith("trace:a=b model-control:")
+    assert variables[GRPC].startswith("statistics:c=d model-control:")
 
 
 def test_a_guard_may_have_another_header_and_other_groups() -> None:
@@ -50,6 +50,13 @@ def test_what_flags_restrict_already_keeps_their_header() -> None:
     }
     assert guard.headers["a"] == "b"
     assert guard.headers["token"] == "secret"
+
+
+def test_a_restricted_repository_includes_its_control() -> None:
+    guard = Guard(secret="secret")
+    _, variables = guard.settle(["--http-restricted-api=model-repository:a=b"], {})
+    assert variables == {HTTP: "model-repository:a=b", GRPC: "model-control:alipes-attached=secret"}
+    assert guard.headers["a"] == "b"
 
 
 @pytest.mark.parametrize("words", [["--http-restricted-api=trace:a=b c"], ["--http-restricted-api"]])

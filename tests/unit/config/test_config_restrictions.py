@@ -41,6 +41,10 @@ def test_every_group_may_be_restricted(group: str) -> None:
             ["--http-restricted-api=health:a=b", "--http-restricted-api=trace,health:c=d"],
             "restricted api 'health' can not be specified in multiple config groups",
         ),
+        (
+            ["--http-restricted-api=model-control:a=b", "--http-restricted-api=model-repository:c=d"],
+            "restricted api 'model-repository' can not be specified in multiple config groups",
+        ),
         (["--grpc-restricted-protocol=:k=v"], "option format is '<config name>:<setting>=<value>'. Got :k=v"),
         (["--http-restricted-api=health"], "option format is '<config name>:<setting>=<value>'. Got health"),
         (["--http-restricted-api=health:key"], "option format is '<config name>:<setting>=<value>'. Got health:key"),

@@ -23,11 +23,8 @@ impl<'a> Route<'a> {
             | Route::SequenceState { .. }
             | Route::RestoreSequence { .. }
             | Route::EndSequence { .. } => Group::Inference,
-            Route::PredictorNames
-            | Route::Index
-            | Route::Load { .. }
-            | Route::Unload { .. }
-            | Route::NamedRepository => Group::ModelRepository,
+            Route::PredictorNames => Group::ModelRepository,
+            Route::Index | Route::Load { .. } | Route::Unload { .. } | Route::NamedRepository => Group::ModelControl,
             Route::Region(_) => Group::SharedMemory,
             Route::LogSettings | Route::ChangeLog => Group::Logging,
             Route::TraceSettings { .. } | Route::ChangeTracing { .. } => Group::Trace,
@@ -62,7 +59,7 @@ fn unknown_group(path: &str) -> Option<Group> {
         ["health", ..] => Group::Health,
         ["logging", ..] => Group::Logging,
         ["trace", ..] => Group::Trace,
-        ["repository", ..] => Group::ModelRepository,
+        ["repository", ..] => Group::ModelControl,
         ["systemsharedmemory" | "cudasharedmemory", ..] => Group::SharedMemory,
         ["models", _, "versions", _, ref action @ ..] | ["models", _, ref action @ ..] => match action {
             [] => Group::Metadata,
@@ -117,11 +114,11 @@ mod tests {
             ("/v2/trace/setting", Some(Group::Trace)),
             ("/v2/logging", Some(Group::Logging)),
             ("/v2/models/m/config", Some(Group::ModelConfig)),
-            ("/v2/repository/index", Some(Group::ModelRepository)),
-            ("/v2/repository/some/index", Some(Group::ModelRepository)),
-            ("/v2/repository/models/m/load", Some(Group::ModelRepository)),
-            ("/v2/repository/models/m/unload", Some(Group::ModelRepository)),
-            ("/v2/repository/some/models/m/load", Some(Group::ModelRepository)),
+            ("/v2/repository/index", Some(Group::ModelControl)),
+            ("/v2/repository/some/index", Some(Group::ModelControl)),
+            ("/v2/repository/models/m/load", Some(Group::ModelControl)),
+            ("/v2/repository/models/m/unload", Some(Group::ModelControl)),
+            ("/v2/repository/some/models/m/load", Some(Group::ModelControl)),
             ("/v2/systemsharedmemory", Some(Group::SharedMemory)),
             ("/v2/systemsharedmemory/status", Some(Group::SharedMemory)),
             ("/v2/systemsharedmemory/region/x/register", Some(Group::SharedMemory)),
@@ -168,7 +165,7 @@ mod tests {
             ("/v1/models/%FF:predict", Group::Inference),
             ("/v1/models/%FF", Group::Health),
             ("/v2/models/%FF/versions/1", Group::Metadata),
-            ("/v2/repository/models/%C3/load", Group::ModelRepository),
+            ("/v2/repository/models/%C3/load", Group::ModelControl),
             ("/v2/cudasharedmemory/region/%FF/status", Group::SharedMemory),
         ];
         for (path, group) in paths {
