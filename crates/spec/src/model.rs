@@ -36,6 +36,9 @@ pub struct ModelSpec {
     pub inputs: Vec<Port>,
     /// Outputs in the configuration's order.
     pub outputs: Vec<Port>,
+    /// It came without a configuration: inputs take numbers of any datatype, and an only one a tensor of any name.
+    #[serde(default)]
+    pub is_bare: bool,
     /// Inputs that the server computes from the batch.
     #[serde(default)]
     pub batch_inputs: Vec<BatchInputSpec>,

@@ -44,6 +44,7 @@ class Draft:
         version: The version; `<folder>/<version>` holds its files.
         options: The server's options.
         neighbours: What it has to know of other models.
+        is_bare: Whether its model came without a configuration, in a store, as its author has published it.
         load: The load that it is part of. What takes long asks it whether to go on (`Load.check`), and says how it is
             ended (`Load.ending`).
     """
@@ -53,6 +54,7 @@ class Draft:
     version: int
     options: ServerOptions
     neighbours: Neighbours = ALONE
+    is_bare: bool = False
     load: Load = field(default_factory=Load)
 
     @property

@@ -83,7 +83,9 @@ def prepare_version(draft: Draft, *, backend_of: BackendOf, machine: Machine = t
     check_instances(made, draft.folder, options.model)
     held = Held(options.model.delay_scheduler, options.model.backlog_delay_scheduler)
     namespace = draft.neighbours.namespace
+    # A configuration that came with a load request names the inputs, whatever lies in the store.
     spec = to_spec(made, draft.version, draft.folder, engine.spec, namespace=namespace, held=held)
+    spec["is_bare"] = draft.is_bare and not draft.config.input
     notices = (*moved, *unsupported, *engine.notices)
     return LoadPlan(draft.version, made, spec["config_json"], spec, notices, engine.private)
 
@@ -122,6 +124,7 @@ def adapt_version(
     backend = make_backend(Draft(made, folder.absolute(), plan.version, options))
     engine = backend.adapt(plan.spec["engine"])
     spec = to_spec(made, plan.version, folder, engine, namespace=plan.spec["namespace"])
+    spec["is_bare"] = plan.spec["is_bare"]
     return LoadPlan(plan.version, made, spec["config_json"], spec, (*moved, *unsupported), plan.private)
 
 

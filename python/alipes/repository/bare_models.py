@@ -89,6 +89,11 @@ class StoredModel:
         """Whether it is in Triton's layout already."""
         return not self.versions
 
+    @property
+    def is_configured(self) -> bool:
+        """Whether a configuration lies beside its files."""
+        return kind_of(self.path) == "folder" and kind_of(self.path / CONFIG) != "nothing"
+
 
 def is_stray(name: str) -> bool:
     """Whether a file or folder of this name is none of a model."""

@@ -47,12 +47,14 @@ class ModelFolder:
         path: Where it is.
         namespace: The repository, where several may have a model of this name; else empty.
         is_whole: Whether it came with all that it holds, so that nobody has to wait for the rest.
+        is_bare: Whether it came without a configuration, in a store, as its author has published it.
     """
 
     name: str
     path: Path
     namespace: str = ""
     is_whole: bool = False
+    is_bare: bool = False
 
     @property
     def key(self) -> ModelKey:

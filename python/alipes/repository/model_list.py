@@ -155,6 +155,12 @@ class ModelList:
             here = found.here if found is not None else None
         return here.folder_of(name) if here is not None else None
 
+    def is_bare(self, name: str) -> bool:
+        """Whether a model came without a configuration."""
+        with self._lock:
+            found = self._models.get(name)
+        return found is not None and found.store.is_bare(name)
+
     def failures(self) -> Mapping[str, str]:
         """Why models of the list are not here, by their names."""
         with self._lock:

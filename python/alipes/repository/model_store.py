@@ -207,6 +207,12 @@ class ModelStore:
         except RepositoryError:
             return []
 
+    def is_bare(self, name: str) -> bool:
+        """Whether a model came without a configuration."""
+        with self._lock:
+            found = self._models.get(name)
+        return found is not None and not found[0].is_configured
+
     def failures(self) -> Mapping[str, str]:
         """Nothing: what is no model here has no name."""
         return {}

@@ -273,8 +273,10 @@ class Repository:
 
     def _folder(self, path: Path, name: str, place: Path) -> ModelFolder:
         store = self._stores.get(path)
-        is_whole = store is not None and store.is_whole
-        return ModelFolder(name, place, self._called(path) if self._namespacing else "", is_whole)
+        called = self._called(path) if self._namespacing else ""
+        if store is None:
+            return ModelFolder(name, place, called)
+        return ModelFolder(name, place, called, store.is_whole, store.is_bare(name))
 
     def _place(self, path: Path, name: str) -> Path | None:
         """Where the folder of a model is, or would be; None where a store has no such model."""

@@ -73,7 +73,7 @@ class Planner:
                 cancelled.
         """
         neighbours = Neighbours(folder.namespace, decoupled)
-        draft = Draft(config, folder.path, version, self._options, neighbours, load or Load())
+        draft = Draft(config, folder.path, version, self._options, neighbours, folder.is_bare, load or Load())
         return prepare_version(draft, backend_of=self._backend_of, machine=self._machine)
 
     def adapt(self, folder: ModelFolder, plan: LoadPlan, config: ModelConfig) -> LoadPlan:

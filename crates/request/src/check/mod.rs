@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use crate::visit::{StateTensor, Visit};
 
 mod explain;
+mod numbers;
 mod sequence;
 
 pub use explain::explain_refusal;
@@ -113,6 +114,9 @@ pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Che
     let mut tensors = request.inputs;
     if request.raw {
         check.name_raw_input(&mut tensors)?;
+    }
+    if model.is_bare {
+        check.take_as_declared(&mut tensors)?;
     }
     check.check_names_differ(&tensors)?;
     let outputs = check.check_outputs(request.outputs.iter().map(|output| output.name.as_str()))?;
@@ -210,6 +214,41 @@ impl RequestCheck<'_> {
             tensor.shape.insert(0, 1);
         }
         tensor.name = port.name.as_str().into();
+        tensor.datatype = port.datatype;
+        Ok(())
+    }
+
+    /// Takes the only tensor of a request for the model's only input, whatever its name, numbers of any datatype for
+    /// those of each input, and a column without the axis of its one element.
+    fn take_as_declared(&self, tensors: &mut [Tensor]) -> Result<(), InferError> {
+        if let ([tensor], [port]) = (&mut *tensors, &self.model.inputs[..])
+            && tensor.name != port.name
+        {
+            tensor.name = port.name.as_str().into();
+        }
+        for tensor in tensors {
+            if let Some(port) = self.model.inputs.iter().find(|port| port.name == tensor.name) {
+                self.take_numbers(tensor, port)?;
+                let rank = usize::from(self.batches()) + port.dims.len();
+                if port.dims.last() == Some(&1) && tensor.shape.len() + 1 == rank {
+                    tensor.shape.push(1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_numbers(&self, tensor: &mut Tensor, port: &Port) -> Result<(), InferError> {
+        if tensor.datatype == port.datatype || !numbers::may_convert(tensor.datatype, port.datatype) {
+            return Ok(());
+        }
+        self.check_bytes(&port.name, tensor.datatype, tensor)?;
+        tensor.data = numbers::convert(&tensor.data, tensor.datatype, port.datatype).map_err(|misfit| {
+            self.refuse(format!(
+                "input '{}' of model '{}' takes {}, and element {} is {}: send values that fit",
+                port.name, self.model.name, port.datatype, misfit.position, misfit.value
+            ))
+        })?;
         tensor.datatype = port.datatype;
         Ok(())
     }

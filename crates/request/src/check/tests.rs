@@ -234,3 +234,48 @@ fn a_call_is_one_row_behind_the_declared_tensors() {
     assert_eq!((checked.rows, checked.inputs[0].index, &checked.outputs[..]), (1, 2, &[2][..]));
     assert_eq!((checked.terms.id.as_str(), checked.context.unwrap().parameters.len()), ("7", 1));
 }
+
+#[test]
+fn the_only_input_of_a_bare_model_takes_any_name_and_any_numbers() {
+    let mut bare = model(8, &[port("A", "FP64", &[4], "")]);
+    let mut ints = tensor("anything", &[1, 4]);
+    ints.data = Bytes::from([1i32, -2, 3, 4].map(i32::to_le_bytes).concat());
+    assert_eq!(refusal(&bare, vec![ints.clone()]), "unexpected inference input 'anything' for model 'm'");
+    bare.is_bare = true;
+    let checked = check_request(&bare, request(vec![ints.clone()])).unwrap();
+    assert_eq!(checked.inputs[0].data, [1f64, -2.0, 3.0, 4.0].map(f64::to_le_bytes).concat());
+    ints.data.truncate(12);
+    assert!(refusal(&bare, vec![ints]).contains("Expected 16, got 12"));
+    let text = Tensor { datatype: Datatype::Bytes, ..tensor("A", &[1, 4]) };
+    assert!(refusal(&bare, vec![text]).contains("data-type is 'BYTES', but model 'm' expects 'FP64'"));
+    let wide = Tensor { datatype: Datatype::Fp64, data: Bytes::from(vec![0; 40]), ..tensor("x", &[1, 5]) };
+    assert!(refusal(&bare, vec![wide]).contains("unexpected shape for input 'A'"));
+    assert!(refusal(&bare, vec![tensor("A", &[1, 4]), tensor("B", &[1, 4])]).contains("expected 1 inputs"));
+    let mut named = two_inputs();
+    named.is_bare = true;
+    assert!(
+        refusal(&named, vec![tensor("A", &[1, 4]), tensor("C", &[1, 4])]).contains("unexpected inference input 'C'")
+    );
+    let wide = Tensor { datatype: Datatype::Int64, data: Bytes::from(vec![0; 32]), ..tensor("B", &[1, 4]) };
+    let checked = check_request(&named, request(vec![tensor("A", &[1, 4]), wide])).unwrap();
+    assert_eq!(checked.inputs.iter().map(|input| input.data.len()).collect::<Vec<_>>(), [16, 16]);
+}
+
+#[test]
+fn a_number_that_does_not_fit_is_refused_by_its_place() {
+    let mut bare = model(0, &[port("A", "INT8", &[2], "")]);
+    bare.is_bare = true;
+    let mut ints = tensor("x", &[2]);
+    ints.data = Bytes::from([1i32, 300].map(i32::to_le_bytes).concat());
+    let text = refusal(&bare, vec![ints]);
+    assert!(text.ends_with("input 'A' of model 'm' takes INT8, and element 1 is 300: send values that fit"), "{text}");
+}
+
+#[test]
+fn a_column_of_a_bare_model_may_lack_its_axis() {
+    let mut bare = model(8, &[port("A", "INT32", &[1], "")]);
+    assert!(refusal(&bare, vec![tensor("A", &[3])]).contains("unexpected shape"));
+    bare.is_bare = true;
+    let checked = check_request(&bare, request(vec![tensor("A", &[3])])).unwrap();
+    assert_eq!((checked.rows, &checked.inputs[0].shape[..]), (3, &[3, 1][..]));
+}
