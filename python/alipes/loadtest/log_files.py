@@ -18,7 +18,7 @@ LogRecord = Mapping[str, Any]
 _LINES: Final = (".jsonl",)
 _TABLES: Final = (".parquet",)
 _NEEDED: Final = ("reqType", "bytes")
-_READ: Final = (*_NEEDED, "endpoint", "contentType", "occurrenceTime")
+_READ: Final = (*_NEEDED, "endpoint", "contentType", "occurrenceTime", "path")
 """The columns that a replay looks at."""
 
 

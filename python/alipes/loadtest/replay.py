@@ -30,6 +30,9 @@ _REDACTED: Final = "[redacted]"
 _MOST_BYTES: Final = 256 << 20
 """Of bodies: all requests are in memory before the first is sent."""
 
+_PREDICT: Final = "predict"
+_EXPLAIN: Final = "explain"
+
 _NOT_WHOLE: Final = "lack the data of a tensor, which was redacted or which JSON does not have"
 _HIDDEN: Final = "have values that were redacted"
 _V1_OVER_GRPC: Final = "are of the V1 protocol, which is HTTP's: give --url such an address"
@@ -48,10 +51,11 @@ class _Tensors:
 
 @dataclass(frozen=True)
 class _Body:
-    """A `:predict` of the V1 protocol."""
+    """A `:predict` or `:explain` of the V1 protocol."""
 
     model: str
     body: bytes
+    verb: str = _PREDICT
 
 
 class _Unsent(Exception):
@@ -89,7 +93,7 @@ class Replay:
                 requests.infer(one.model, self.version, one.inputs, None, "", dict(one.parameters))
                 continue
             version = f"/versions/{quote(self.version, safe='')}" if self.version else ""
-            path = f"/v1/models/{quote(one.model, safe='')}{version}:predict"
+            path = f"/v1/models/{quote(one.model, safe='')}{version}:{one.verb}"
             requests.post(path, "application/json", one.body)
 
 
@@ -147,16 +151,17 @@ def _request(record: LogRecord, model: str, over_http: bool) -> _Tensors | _Body
         raise _Unsent(_HIDDEN if document == _REDACTED else _NO_PATH)
     if not name:
         raise _Unsent(_NO_MODEL)
-    inputs = document.get("inputs")
+    verb = _EXPLAIN if (record.get("path") or "").endswith(f":{_EXPLAIN}") else _PREDICT
+    inputs = document.get("inputs") if verb == _PREDICT else None
     if isinstance(inputs, list) and inputs and all(isinstance(one, dict) and "datatype" in one for one in inputs):
         return _tensors(name, inputs, document.get("parameters") or {})
-    if "instances" not in document and "inputs" not in document:
+    if verb == _PREDICT and "instances" not in document and "inputs" not in document:
         raise _Unsent(_NO_PATH)
     if f'"{_REDACTED}"'.encode() in body:
         raise _Unsent(_HIDDEN)
     if not over_http:
         raise _Unsent(_V1_OVER_GRPC)
-    return _Body(name, body)
+    return _Body(name, body, verb)
 
 
 def _tensors(model: str, inputs: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]) -> _Tensors:

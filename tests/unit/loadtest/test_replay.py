@@ -20,7 +20,7 @@ ROWS = {"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
 TEXTS = {"name": "T", "datatype": "BYTES", "shape": [2, 1], "data": ["a", "é"]}
 
 
-def payload(document: Any, model: str = "m", side: str = "request", second: int = 0) -> Payload:
+def payload(document: Any, model: str = "m", side: str = "request", second: int = 0, path: str = "") -> Payload:
     head = {
         "side": side,
         "exchange": "e",
@@ -30,6 +30,7 @@ def payload(document: Any, model: str = "m", side: str = "request", second: int 
         "unix_ns": 1_700_000_000_000_000_000 + second * 1_000_000_000,
         "status": 200,
         "content_type": "application/json",
+        "path": path,
         "headers": {},
     }
     return Payload(head, document if isinstance(document, bytes) else json.dumps(document).encode())
@@ -65,16 +66,18 @@ class Filled:
 def test_requests_are_sent_as_they_came(tmp_path: Path, form: str) -> None:
     if form == "parquet":
         pytest.importorskip("pyarrow", reason="Parquet needs it: pip install 'alipes[tables]'")
+    explained = payload({"row": [1]}, "w", second=4, path="/v1/models/w/versions/1:explain")
     late = payload({"model_name": "m", "inputs": [TEXTS], "parameters": {"k": 1}}, second=2)
     early = payload({"model_name": "n", "inputs": [ROWS]}, "n", second=1)
     answer = payload({"outputs": []}, side="response")
     body = b'{"instances": [[1, 2]]}'
-    file = written(tmp_path, late, answer, payload(body, "a/b", second=3), early, form=form)
+    file = written(tmp_path, late, answer, payload(body, "a/b", second=3), early, explained, form=form)
     replay = read_replay([file])
     assert Filled(replay).calls == [
         ("n", "", [("X", "FP32", (1, 2), [[1, 2]])], {}),
         ("m", "", [("T", "BYTES", (2, 1), [[b"a"], ["é".encode()]])], {"k": 1}),
         ("/v1/models/a%2Fb:predict", "application/json", body),
+        ("/v1/models/w:explain", "application/json", b'{"row": [1]}'),
     ]
     assert replay.notice == ""
     assert Filled(read_replay([tmp_path], "n", "3")).calls == [("n", "3", [("X", "FP32", (1, 2), [[1, 2]])], {})]

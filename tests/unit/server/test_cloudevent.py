@@ -13,6 +13,7 @@ HEAD = {
     "unix_ns": 1_700_000_000_250_000_000,
     "status": 200,
     "content_type": "application/json",
+    "path": "",
     "headers": {},
 }
 
@@ -35,3 +36,4 @@ def test_other_characters_than_printable_ascii_are_encoded() -> None:
     headers = cloudevent(HEAD | {"model": 'a "b"\r\nx: é%', "request_id": "7", "status": 400}, {"source": "here"})
     assert headers["ce-endpoint"] == "a%20%22b%22%0D%0Ax:%20%C3%A9%25"
     assert (headers["ce-requestid"], headers["ce-status"]) == ("7", "400")
+    assert cloudevent(HEAD | {"path": "/v1/models/m:explain"}, {})["ce-path"] == "/v1/models/m:explain"

@@ -28,6 +28,7 @@ HEAD: dict[str, Any] = {
     "unix_ns": 1_790_000_000_000_001_000,
     "status": 200,
     "content_type": "application/json",
+    "path": "/v1/models/double:explain",
     "headers": {"x-team": "waves, «ö»"},
 }
 PAYLOADS = [
@@ -46,6 +47,7 @@ ROW = {
     "endpoint": "double",
     "occurrenceTime": "2026-09-21T14:13:20.000001Z",
     "modelVersion": "2",
+    "path": "/v1/models/double:explain",
 }
 
 

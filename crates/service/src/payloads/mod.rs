@@ -106,8 +106,19 @@ impl Payloads {
     /// Logs a request that was drawn; none for any other.
     pub(super) fn begin(&self, model: &ModelVersion, request: &mut InferRequest) -> Option<Exchange> {
         let (spec, headers) = (self.spec.as_ref()?, request.logged.take()?);
-        let subject = Subject { is_message: is_message(request), ..self.subject(model, &request.id, headers) };
-        let subject = Arc::new(subject);
+        let parameter = |wanted: &str| {
+            let mut all = request.parameters.iter().filter(|_| request.call);
+            all.find_map(|(name, value)| match value {
+                Parameter::String(text) if name == wanted => Some(text.as_str()),
+                _ => None,
+            })
+        };
+        let subject = Arc::new(Subject {
+            path: parameter(call::PATH).unwrap_or_default().to_owned(),
+            // A message of gRPC.
+            is_message: parameter(call::CONTENT_TYPE) == Some(call::MESSAGE),
+            ..self.subject(model, &request.id, headers)
+        });
         if spec.requests {
             self.push(Side::Request, &subject, bytes(&request.inputs), || {
                 Content::of(&request.inputs, &request.parameters)
@@ -132,7 +143,8 @@ impl Payloads {
 
     fn subject(&self, model: &ModelVersion, id: &str, headers: Arc<[(String, String)]>) -> Subject {
         let (exchange, version, request_id) = (self.exchanges.next(), model.spec.version, id.to_owned());
-        Subject { exchange, model: Arc::clone(&model.name), version, request_id, headers, is_message: false }
+        let (model, path) = (Arc::clone(&model.name), String::new());
+        Subject { exchange, model, version, request_id, headers, path, is_message: false }
     }
 
     fn push(&self, side: Side, subject: &Arc<Subject>, bytes: u64, content: impl FnOnce() -> Content) {
@@ -165,14 +177,6 @@ impl Payloads {
     }
 }
 
-/// Whether a request is a call whose body is a message of gRPC.
-fn is_message(request: &InferRequest) -> bool {
-    request.call
-        && request.parameters.iter().any(|(name, value)| {
-            name == call::CONTENT_TYPE && matches!(value, Parameter::String(kind) if kind == call::MESSAGE)
-        })
-}
-
 fn bytes(tensors: &[Tensor]) -> u64 {
     tensors.iter().map(|tensor| tensor.data.len() as u64).sum()
 }
@@ -202,6 +206,7 @@ mod tests {
             version: 1,
             request_id: "7".into(),
             headers,
+            path: "/v1/models/m:explain".into(),
             is_message: false,
         })
     }
@@ -237,6 +242,7 @@ mod tests {
         let head: serde_json::Value = serde_json::from_str(&head).unwrap();
         assert_eq!(head["headers"], serde_json::json!({"x-a": "1, 2", "authorization": "[redacted]"}));
         assert_eq!((head["side"].as_str(), head["status"].as_u64()), (Some("response"), Some(400)));
+        assert_eq!(head["path"], "/v1/models/m:explain");
         assert_eq!(body, r#"{"error":"no"}"#);
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Subject {
     /// The caller's id; empty where it gave none.
     pub(super) request_id: String,
     pub(super) headers: Arc<[(String, String)]>,
+    /// The path of a call that has one beside the model's own; empty for all other requests.
+    pub(super) path: String,
     /// Bodies are messages of gRPC.
     pub(super) is_message: bool,
 }
@@ -105,6 +107,7 @@ struct Head<'a> {
     unix_ns: u64,
     status: u16,
     content_type: &'a str,
+    path: &'a str,
     headers: Headers<'a>,
 }
 
@@ -176,6 +179,7 @@ impl Payload {
             unix_ns: self.unix_ns,
             status,
             content_type,
+            path: &subject.path,
             headers: Headers(&subject.headers, redacted),
         };
         // Texts and numbers can be written.

@@ -35,7 +35,7 @@ def cloudevent(head: Mapping[str, Any], source: Mapping[str, str]) -> dict[str, 
 
     Args:
         head: What the data plane says of a payload: `side`, `exchange`, `model`, `version`, `request_id`, `unix_ns`,
-            `status`, `content_type`, `headers`.
+            `status`, `content_type`, `path`, `headers`.
         source: Attributes that say who sends it; `source` is one.
     """
     attributes = {
@@ -51,6 +51,8 @@ def cloudevent(head: Mapping[str, Any], source: Mapping[str, str]) -> dict[str, 
         attributes["requestid"] = head["request_id"]
     if head["status"] != OK:
         attributes["status"] = str(head["status"])
+    if head["path"]:
+        attributes["path"] = head["path"]
     if head["headers"]:
         attributes["metadata"] = json.dumps(head["headers"])
     named = {f"ce-{name}": _encoded(value) for name, value in attributes.items()}

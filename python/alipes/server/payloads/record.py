@@ -1,6 +1,6 @@
 """A request or response as a line of a table.
 
-Columns are those of KServe's logger, in its order, so that what reads its tables reads these; four more follow.
+Columns are those of KServe's logger, in its order, so that what reads its tables reads these; five more follow.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ COLUMNS: Final = (
     "modelVersion",
     "requestId",
     "status",
+    "path",
 )
 """The columns. Source: `logRecord` of KServe 0.20, whose settings `certName` and `tlsSkipVerify` are empty here."""
 
@@ -71,4 +72,5 @@ def record(payload: Payload, url: str, source: Mapping[str, str]) -> Record:
         "modelVersion": str(head["version"]),
         "requestId": head["request_id"],
         "status": head["status"],
+        "path": head["path"],
     }

@@ -20,7 +20,7 @@ class Payload:
 
     Attributes:
         head: What it is about: `side`, `exchange`, `model`, `version`, `request_id`, `unix_ns`, `status`,
-            `content_type`, `headers`.
+            `content_type`, `path`, `headers`.
         body: What it says.
     """
 
