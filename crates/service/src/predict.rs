@@ -90,7 +90,8 @@ impl Service {
                 submitted.push_back(pin!(self.submit(model, request, Held::default())).await);
             } else if let Some(first) = submitted.pop_front() {
                 let mut response = pin!(self.finish(first)).await?;
-                response.outputs.iter_mut().filter(|_| !outputs.is_empty()).for_each(drop_last_one);
+                let elements = |output: &&mut Tensor| !outputs.is_empty() || is_element(&model.spec, &output.name);
+                response.outputs.iter_mut().filter(elements).for_each(drop_last_one);
                 responses.push(response);
             } else {
                 return Ok((responses, rows));
@@ -208,6 +209,12 @@ fn instance_axis(spec: &ModelSpec) -> InstanceAxis {
 fn outputs(spec: &ModelSpec) -> Vec<RequestedOutput> {
     let has_method = spec.outputs.iter().any(|port| port.name == METHOD);
     has_method.then(|| RequestedOutput { name: METHOD.into(), ..RequestedOutput::default() }).into_iter().collect()
+}
+
+/// Whether a model gives one element for each row, which its declaration has as an axis of one.
+fn is_element(spec: &ModelSpec, output: &str) -> bool {
+    let port = spec.outputs.iter().find(|port| port.name == output);
+    port.is_some_and(|port| port.reshape.as_ref().is_some_and(Vec::is_empty))
 }
 
 /// Makes rows of one element elements.
