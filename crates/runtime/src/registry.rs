@@ -237,7 +237,7 @@ impl Registry {
     pub fn endpoint(&self, name: &str) -> Option<Arc<ModelVersion>> {
         let models = self.models.load();
         let served = models.get(name)?.only(name).ok()?;
-        served.versions.values().next_back().filter(|version| version.spec.endpoint.is_some()).cloned()
+        served.versions.values().next_back().filter(|version| version.has_path()).cloned()
     }
 
     /// A version of a model for one of the same namespace, where there is one; the highest where none is named.

@@ -1,13 +1,12 @@
 //! The endpoint of a model: `/<name>`, to which plain HTTP requests come.
 
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::Deserialize;
 
 /// What a model's endpoint takes, and how it answers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallEndpoint {
-    /// Methods that it takes; at least one.
-    #[serde(deserialize_with = "at_least_one")]
+    /// Methods that it takes; none where the model has no path of its own, and explains over V1 alone.
     pub methods: Vec<CallMethod>,
     /// A request may have any number of responses, which are sent as they come.
     #[serde(default)]
@@ -68,11 +67,6 @@ impl CallEndpoint {
     }
 }
 
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CallMethod>, D::Error> {
-    let methods = Vec::deserialize(deserializer)?;
-    if methods.is_empty() { Err(D::Error::custom("an endpoint takes at least one method")) } else { Ok(methods) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_no_endpoint_is_refused() {
-        for text in ["{}", r#"{"methods": []}"#, r#"{"methods": ["TRACE"]}"#, r#"{"methods": ["POST"], "name": "x"}"#] {
+        for text in ["{}", r#"{"methods": ["TRACE"]}"#, r#"{"methods": ["POST"], "name": "x"}"#] {
             assert!(read(text).is_err(), "{text}");
         }
     }

@@ -28,7 +28,7 @@ class CallEndpoint(TypedDict):
     """What the data plane has to know of an endpoint.
 
     Attributes:
-        methods: At least one of `METHODS`.
+        methods: Some of `METHODS`; none where only requests for explanations are calls.
         stream: Whether a request has any number of responses.
         head: Whether the model looks at method, query and headers. If not, a JSON body comes by itself.
         whole: Whether requests of the inference protocols that name the model are calls too, whatever they hold.
@@ -84,7 +84,8 @@ def _parse(text: str, name: str) -> CallEndpoint:
             hint = f"; did you mean '{close}'?" if close else ""
             raise _bad(name, f"it has an unknown member '{member}'{hint}")
     methods, stream = members.get("methods", ["POST"]), members.get("stream", False)
-    if not (isinstance(methods, list) and methods and all(method in METHODS for method in methods)):
+    some = bool(methods) or members.get("explain") is True
+    if not (isinstance(methods, list) and some and all(method in METHODS for method in methods)):
         raise _bad(name, f"'methods' must be a list of some of {', '.join(METHODS)}, got {json.dumps(methods)}")
     head, whole, explain = members.get("head", True), members.get("whole", False), members.get("explain", False)
     for member, value in (("stream", stream), ("head", head), ("whole", whole), ("explain", explain)):

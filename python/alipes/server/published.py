@@ -122,7 +122,7 @@ class Published:
             return None
         version = max(served.versions)
         endpoint = served.versions[version].plan.spec.get("endpoint")
-        if endpoint is None or endpoint["whole"]:
+        if endpoint is None or endpoint["whole"] or not endpoint["methods"]:
             return None
         return EndpointModel(
             key.name, tuple(endpoint["methods"]), endpoint["stream"], served.origin.path / str(version)

@@ -298,7 +298,7 @@ PLAIN = """def explain(self, payload):
             raise pb_utils.TritonModelException("not this one")
         return {"explanations": np.array(payload["instances"], np.int32) * 2}"""
 ASYNC = f"async {PLAIN}"
-EXPLAINS = 'parameters { key: "endpoint" value { string_value: "{\\"explain\\": true}" } }\n'
+EXPLAINS = 'parameters { key: "endpoint" value { string_value: "{\\"methods\\": [], \\"explain\\": true}" } }\n'
 
 
 def test_a_model_in_tritons_form_explains_by_its_method(tmp_path: Path, serve: Callable[..., ServerProcess]) -> None:
@@ -320,4 +320,6 @@ def test_a_model_in_tritons_form_explains_by_its_method(tmp_path: Path, serve: C
         assert explain(server, model, b"{").status == 400
         failed = explain(server, model, {"instances": ["fail"]})
         assert (failed.status, "not this one" in failed.document["error"]) == (500, True)
+        # It has no path of its own.
+        assert ask(f"http://{server.http}/{model}", {"instances": [1]}).status == 404
     assert explain(server, "mute", {"instances": [1]}).status == 501

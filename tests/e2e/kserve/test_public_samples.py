@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import tritonclient.grpc as grpc_client
 from support.kserve_samples import CUSTOM, REFUSED, SAMPLES, arguments_of, service
 from support.kserve_script import KServeScript, ask
 from support.models import small_model
@@ -63,6 +65,34 @@ def test_sklearn_iris_answers_v1(serve: Serve, tmp_path: Path) -> None:
     server = started(serve, "sklearn-iris", tmp_path / "store")
     answer = ask(f"http://{server.http}/v1/models/sklearn-iris:predict", {"instances": IRIS})
     assert (answer.status, answer.document) == (200, {"predictions": [1, 1]})
+
+
+@pytest.mark.extra("sklearn")
+def test_sklearn_iris_answers_v2_over_http_and_grpc(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    import_module("joblib").dump(fitted_iris()[0], tmp_path / "store" / "model.joblib")
+    server = started(serve, "sklearn-v2-iris", tmp_path / "store")
+    answer = ask(f"http://{server.http}/v2/models/sklearn-v2-iris/infer", IRIS_V2)
+    (output,) = answer.document["outputs"]
+    assert (answer.status, output["name"], output["datatype"], output["data"]) == (200, "predict", "INT64", [1, 1])
+    tensor = grpc_client.InferInput("input-0", [2, 4], "FP32")
+    tensor.set_data_from_numpy(np.array(IRIS, np.float32))
+    with grpc_client.InferenceServerClient(server.grpc) as client:
+        assert client.infer("sklearn-v2-iris", [tensor]).as_numpy("predict").ravel().tolist() == [1, 1]
+
+
+@pytest.mark.extra("trees")
+def test_xgboost_iris_answers_v2(serve: Serve, tmp_path: Path) -> None:
+    xgboost: Any = pytest.importorskip("xgboost")
+    rows, classes = iris_rows()
+    settings = {"max_depth": 6, "eta": 0.1, "nthread": 1, "num_class": 10, "objective": "multi:softmax"}
+    booster = xgboost.train(settings, xgboost.DMatrix(rows, label=classes), num_boost_round=5)
+    (tmp_path / "store").mkdir()
+    booster.save_model(tmp_path / "store" / "model.ubj")
+    (tmp_path / "store" / "model.ubj").rename(tmp_path / "store" / "model.bst")
+    server = started(serve, "xgboost-iris", tmp_path / "store")
+    answer = ask(f"http://{server.http}/v2/models/xgboost-iris/infer", IRIS_V2)
+    assert (answer.status, answer.document["outputs"][0]["data"]) == (200, [1.0, 1.0])
 
 
 @pytest.mark.extra("trees")
@@ -142,9 +172,32 @@ def test_the_flowers_of_tensorflow_answer_v1(serve: Serve, tmp_path: Path) -> No
     answer = ask(f"http://{server.http}/v1/models/flower-sample:predict", {"instances": [image]})
     assert answer.status == 200, answer.document
     (prediction,) = answer.document["predictions"]
-    # Where TensorFlow Serving writes one element, an axis of one is around it.
-    assert (prediction["prediction"], prediction["key"], len(prediction["scores"])) == ([0], ["   1"], 6)
+    assert (prediction["prediction"], prediction["key"], len(prediction["scores"])) == (0, "   1", 6)
     assert prediction["scores"][0] > 0.99
+
+
+@pytest.mark.proof
+@pytest.mark.extra("mlflow")
+def test_the_wine_classifier_of_mlflow_answers_v2_by_columns(serve: Serve, tmp_path: Path) -> None:
+    mlflow: Any = import_module("mlflow.sklearn")
+    pandas: Any = import_module("pandas")
+    linear: Any = import_module("sklearn.linear_model")
+    names = [name for name, _ in COLUMNS]
+    rng = np.random.default_rng(40)
+    table = pandas.DataFrame(rng.random((50, len(names))) * [2 * value + 1 for _, value in COLUMNS], columns=names)
+    quality = pandas.DataFrame({"quality": rng.integers(3, 9, 50)})
+    model = linear.ElasticNet(alpha=0.5, l1_ratio=0.5, random_state=42).fit(table, quality)
+    signature = import_module("mlflow.models").infer_signature(table, quality)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mlflow.save_model(model, str(tmp_path / "store"), signature=signature, pip_requirements=[])
+    server = started(serve, "mlflow-v2-wine-classifier", tmp_path / "store")
+    inputs = [{"name": name, "shape": [1], "datatype": "FP32", "data": [value]} for name, value in COLUMNS]
+    body = {"parameters": {"content_type": "pd"}, "inputs": inputs}
+    answer = ask(f"http://{server.http}/v2/models/mlflow-v2-wine-classifier/infer", body)
+    assert answer.status == 200, answer.document
+    expected = model.predict(pandas.DataFrame([dict(COLUMNS)]))
+    np.testing.assert_allclose(np.ravel(answer.document["outputs"][0]["data"]), np.ravel(expected), rtol=1e-5)
 
 
 def test_a_custom_predictor_answers_a_picture_with_a_header(tmp_path: Path) -> None:

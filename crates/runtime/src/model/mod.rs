@@ -226,6 +226,11 @@ impl ModelVersion {
         self.spec.endpoint.as_ref().is_some_and(|endpoint| endpoint.whole)
     }
 
+    /// Whether plain requests to a path of its own reach it as calls.
+    pub fn has_path(&self) -> bool {
+        self.spec.endpoint.as_ref().is_some_and(|endpoint| !endpoint.methods.is_empty())
+    }
+
     /// Whether requests of V1 for explanations reach it as calls.
     pub fn explains(&self) -> bool {
         self.spec.endpoint.as_ref().is_some_and(|endpoint| endpoint.whole || endpoint.explain)
