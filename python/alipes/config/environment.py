@@ -13,8 +13,8 @@ from alipes.config.nearest import nearest
 __all__ = ["read_environment", "unused_variables"]
 
 _PREFIX: Final = "ALIPES_"
-_OTHERS: Final = frozenset({"ALIPES_LOCAL_PORTS", "ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE"})
-"""Variables that scripts are told by, and that a server which they start inherits."""
+_OTHERS: Final = frozenset({"ALIPES_LOCAL_PORTS", "ALIPES_PROGRESS", "ALIPES_SERVE_IMAGE", "ALIPES_TARGET_DIR"})
+"""Variables that scripts and builds are told by, and that a server which they start inherits."""
 
 _KNOWN: Final = {environment_name(flag): flag for flag in SERVE_FLAGS}
 

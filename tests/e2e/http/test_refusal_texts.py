@@ -142,15 +142,14 @@ TYPED = {
         "POST",
         "/v2/models/iris/infer",
         400,
-        "[request id: <id_unknown>] inference request batch-size must be <= 4 for 'iris'; send fewer rows in a request,"
-        " or load the model with a larger max_batch_size",
+        "[request id: <id_unknown>] inference request batch-size must be <= 4 for 'iris'",
         {"inputs": [{**TENSOR, "shape": [5, 2], "data": [0] * 10}]},
     ),
     "too many rows for generate": Typed(
         "POST",
         "/v2/models/iris/generate",
         400,
-        "[request id: <id_unknown>] inference request batch-size must be <= 4 for 'iris'; send fewer rows in a request",
+        "[request id: <id_unknown>] inference request batch-size must be <= 4 for 'iris'",
         {"X": [[0, 0]] * 5},
     ),
     "rows for generate": Typed("POST", "/v2/models/iris/generate", 200, "", {"X": [[1, 2], [3, 4]]}),

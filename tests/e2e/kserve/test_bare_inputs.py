@@ -58,7 +58,7 @@ def client(request: pytest.FixtureRequest, server: ServerProcess) -> Callable[..
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_binary_numbers_of_every_datatype_are_taken(client: Callable[..., np.ndarray], kind: str) -> None:
+def test_binary_numbers_of_every_datatype_are_accepted(client: Callable[..., np.ndarray], kind: str) -> None:
     answer = client("bare", np.array([[1, 0]], kind))
     assert (answer.dtype, answer.tolist()) == (np.float32, [[2, 0]])
 
@@ -66,7 +66,7 @@ def test_binary_numbers_of_every_datatype_are_taken(client: Callable[..., np.nda
 @pytest.mark.parametrize(
     ("datatype", "data"), [("INT64", [[1, -2]]), ("FP64", [[1.0, -2.0]]), ("FP32", [1, -2]), ("INT8", [1, -2])]
 )
-def test_json_numbers_are_taken(server: ServerProcess, datatype: str, data: object) -> None:
+def test_json_numbers_are_accepted(server: ServerProcess, datatype: str, data: object) -> None:
     tensor = {"name": "predict", "shape": [1, 2], "datatype": datatype, "data": data}
     for model in ("bare", "versions"):
         answer = ask(f"http://{server.http}/v2/models/{model}/infer", {"inputs": [tensor]})

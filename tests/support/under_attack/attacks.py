@@ -141,8 +141,9 @@ _ALL: Final = (
     Attack(
         "resets-and-leaves",
         "rapid reset that leaves",
-        "The same, but each connection is closed as soon as its hundred thousand calls are sent, and the next one is "
-        "opened at once: what the server still has to read of the last one is its own trouble.",
+        "A rapid reset whose connections end: each connection is closed as soon as its hundred thousand calls are "
+        "sent, and the next one is opened at once: what the server still has to read of the last one is its own "
+        "trouble.",
         floods.resets(ELSEWHERE, stay=False),
         clients=FLOODERS,
         wanted=_CUT_OFF,

@@ -6,6 +6,7 @@ from io import StringIO
 from typing import Any
 
 from alipes.cli.tuning_view import changed, tuned
+from alipes.cli.verdict import verdict
 from alipes.cli.waiting_view import view
 from rich.console import Console
 
@@ -62,5 +63,5 @@ def test_a_model_that_tunes_itself_shows_its_changes() -> None:
     out = StringIO()
     Console(file=out, width=400).print(view({"models": [model]}))
     lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
-    assert lines[1] == f"tunes itself {tuned(TUNING)}"
+    assert lines[1:3] == [f"verdict {verdict(model)}", f"tunes itself {tuned(TUNING)}"]
     assert lines[-2:] == ["changes of the model itself, newest first", f"2 s {changed(CHANGE)}"]

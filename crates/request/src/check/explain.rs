@@ -1,4 +1,4 @@
-//! What stands behind Triton's refusal: the names that there are, the way out. The recorded release answers without it.
+//! What stands behind Triton's refusal of a name: the names that there are. The recorded release answers without it.
 
 use alipes_protocol::{Code, InferError, Origin, TritonRelease};
 use alipes_spec::{ModelSpec, Port};
@@ -6,29 +6,22 @@ use alipes_spec::{ModelSpec, Port};
 /// How the refusals of names begin.
 pub(super) const UNEXPECTED_INPUT: &str = "unexpected inference input '";
 pub(super) const UNEXPECTED_OUTPUT: &str = "unexpected inference output '";
-/// The refusal of a batch, behind the id of its request.
-pub(super) const LARGE_BATCH: &str = "inference request batch-size must be <= ";
 
 /// Most names that are told.
 const NAMED: usize = 16;
 
-/// The refusal of a request, with the model's own names behind it where it is about one that the model does not have,
-/// and with the way out where its batch is too large.
+/// The refusal of a request, with the model's own names behind it where it is about one that the model does not have.
 #[must_use]
 pub fn explain_refusal(model: &ModelSpec, release: TritonRelease, error: InferError) -> InferError {
     let ours = (error.code, error.origin) == (Code::InvalidArgument, Origin::Request);
-    if !(ours && release.is_later()) {
-        return error;
-    }
     let (does, ports) = match error.message.as_str() {
         text if text.starts_with(UNEXPECTED_INPUT) => ("takes", &model.inputs),
         text if text.starts_with(UNEXPECTED_OUTPUT) => ("gives", &model.outputs),
-        text if text.contains(LARGE_BATCH) => {
-            let way = "send fewer rows in a request, or load the model with a larger max_batch_size";
-            return InferError { message: format!("{text}; {way}"), ..error };
-        }
         _ => return error,
     };
+    if !(ours && release.is_later()) {
+        return error;
+    }
     InferError { message: format!("{}; it {does} {}", error.message, names(ports)), ..error }
 }
 

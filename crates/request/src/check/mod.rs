@@ -23,7 +23,7 @@ mod numbers;
 mod sequence;
 
 pub use explain::explain_refusal;
-use explain::{LARGE_BATCH, UNEXPECTED_INPUT, UNEXPECTED_OUTPUT};
+use explain::{UNEXPECTED_INPUT, UNEXPECTED_OUTPUT};
 pub use sequence::{check_id, has_id};
 
 /// Name that Triton gives to the only input of a raw request in its error texts.
@@ -328,7 +328,10 @@ impl RequestCheck<'_> {
         }
         let rows = rows.unwrap_or(0);
         if rows > i64::from(self.model.max_batch_size) {
-            return Err(self.refuse(format!("{LARGE_BATCH}{} for '{}'", self.model.max_batch_size, self.model.name)));
+            return Err(self.refuse(format!(
+                "inference request batch-size must be <= {} for '{}'",
+                self.model.max_batch_size, self.model.name
+            )));
         }
         // A negative size is refused with the other wildcards when the input itself is checked.
         Ok(u32::try_from(rows).unwrap_or(0))
