@@ -176,13 +176,13 @@ def test_a_repository_without_models_says_what_is_missing(tmp_path: Path, paths:
     ("path", "said"),
     [
         ("models/net/1/model.onnx", "serve the folder of its repository: alipes serve {root}/models "),
-        ("model.onnx", "put the file at MODELS/model/1/model.onnx, and serve that folder: alipes serve MODELS "),
+        ("net.bin", "put the file at MODELS/net/1/model.onnx, and serve that folder: alipes serve MODELS "),
         ("modles", "did you mean {root}/models? failed to stat file {root}/modles"),
     ],
 )
 def test_a_path_that_is_no_repository_says_what_to_serve(tmp_path: Path, path: str, said: str) -> None:
     write(tmp_path / "models" / "net", ["1/model.onnx"])
-    (tmp_path / "model.onnx").write_text("no model")
+    (tmp_path / "net.bin").write_text("no model")
     with ServerProcess(tmp_path / path) as server, pytest.raises(ServerDidNotStart) as failure:
         server.wait_until_started()
     assert failure.value.exit_code == 1

@@ -309,7 +309,7 @@ def test_row_20_a_flag_of_kserves_server_offers_them(tmp_path: Path, serve: Serv
 
 def test_a_store_without_a_model_ends_the_start_with_what_was_found(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
-    (tmp_path / "store" / "model.pmml").write_text("<PMML/>")
+    (tmp_path / "store" / "weights.bin").write_text("no model")
     with ServerProcess(f"--model-store={tmp_path / 'store'}", "--model-name=iris") as server:
         assert server.wait() == 1
-    assert "holds model.pmml" in server.output.replace("\n  ", " ") and "expected a model's file" in server.output
+    assert "holds weights.bin" in server.output.replace("\n  ", " ") and "expected a model's file" in server.output
