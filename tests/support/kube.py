@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -68,6 +68,9 @@ _READY = ("/readyz", "/api/v1/namespaces/default")
 
 class Missing(Exception):
     """Programs are not built."""
+
+
+TOO_MANY_REQUESTS: Final = 429
 
 
 class Refused(Exception):
@@ -174,13 +177,19 @@ class ControlPlane:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.tokens[user]}", "Content-Type": kind}
         request = Request(self.url + path, data, headers, method=method)
-        try:
-            with urlopen(request, timeout=TIMEOUT_S, context=self._trust) as response:
-                content = response.read()
-        except HTTPError as error:
-            with error:  # it holds the connection
-                raise Refused(error.code, error.read().decode()) from None
-        return json.loads(content) if content.startswith(b"{") else content.decode()
+        until = time.monotonic() + TIMEOUT_S
+        while True:
+            try:
+                with urlopen(request, timeout=TIMEOUT_S, context=self._trust) as response:
+                    content = response.read()
+            except HTTPError as error:
+                with error:  # it holds the connection
+                    # It says so while it opens the storage of a kind that has just been added.
+                    if error.code == TOO_MANY_REQUESTS and time.monotonic() < until:
+                        time.sleep(float(error.headers.get("Retry-After", 1)))
+                        continue
+                    raise Refused(error.code, error.read().decode()) from None
+            return json.loads(content) if content.startswith(b"{") else content.decode()
 
     def patch_status(self, path: str, status: dict[str, Any]) -> None:
         """Say what a controller or a load balancer that is not here would: the status of an object."""

@@ -55,7 +55,7 @@ def _row_of(config: ModelConfig, folder: Path) -> Platform | None:
     platform = _SYNONYMS.get(config.platform, config.platform)
     filename = config.default_model_filename
     if config.backend:
-        rows = [row for row in PLATFORMS if row.backend == config.backend]
+        rows = [row for row in PLATFORMS if row.backend == config.backend and not row.beside]
     elif platform or filename:
         rows = [row for row in PLATFORMS if platform == (row.platform or None) or filename == (row.filename or None)]
     else:
