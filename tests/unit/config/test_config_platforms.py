@@ -118,9 +118,9 @@ def test_platforms_belong_to_backends() -> None:
     assert backend_of("") is None
 
 
-def test_weights_are_found_by_the_backend_that_is_named(folder: Path) -> None:
+def test_weights_beside_a_module_are_left_to_the_backend(folder: Path) -> None:
     put(folder, "1", "model.safetensors")
-    assert completed(folder, 'backend: "pytorch"') == ("pytorch", "", "model.safetensors")
+    assert completed(folder, 'backend: "pytorch"') == ("pytorch", "pytorch_libtorch", "model.pt")
 
 
 def test_what_can_be_exported_is_called_as_what_is_served() -> None:
