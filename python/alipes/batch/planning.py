@@ -11,11 +11,11 @@ from alipes.batch.folder import RunFolder
 from alipes.batch.formats.base import Part
 from alipes.batch.formats.find import file_format
 from alipes.batch.inputs import File, write_rows
-from alipes.batch.plan import FORMAT, Plan, Unit, cut_pieces
+from alipes.batch.plan import FORMAT, Overlap, Plan, Unit, cut_pieces
 from alipes.batch.rows import ModelRows
 from alipes.errors import AlipesError, ConfigError
 
-__all__ = ["Extent", "Files", "Work", "add_plan", "make_plan", "same_plan", "written"]
+__all__ = ["Extent", "Files", "Work", "add_plan", "make_plan", "new_plan", "same_plan", "written"]
 
 Files = tuple[str, list[File]]
 """A folder, and files to whose relative names it belongs."""
@@ -62,8 +62,6 @@ def make_plan(work: Work, files: Files, rows: ModelRows, extent: Extent) -> Plan
     Raises:
         ConfigError: If the inputs do not fit the model.
     """
-    import alipes
-
     folder, listed = files
     units: list[Unit] = []
     sizes: list[int] = []
@@ -76,7 +74,19 @@ def make_plan(work: Work, files: Files, rows: ModelRows, extent: Extent) -> Plan
         units += [Unit(number, start, stop) for start, stop in parts]
         sizes += [size // len(parts)] * len(parts)
     pieces = cut_pieces(sizes, extent.servers * extent.clients, 2 * extent.unit_bytes)
-    plan = Plan(
+    plan = new_plan(work, files, units, pieces, extent)
+    _check_first_files(plan, rows)
+    return plan
+
+
+def new_plan(
+    work: Work, files: Files, units: list[Unit], pieces: list[int], extent: Extent, overlap: Overlap | None = None
+) -> Plan:
+    """The plan of this version for units that are cut."""
+    import alipes
+
+    folder, listed = files
+    return Plan(
         FORMAT,
         alipes.__version__,
         work.model,
@@ -88,9 +98,8 @@ def make_plan(work: Work, files: Files, rows: ModelRows, extent: Extent) -> Plan
         pieces,
         extent.servers,
         extent.clients,
+        overlap,
     )
-    _check_first_files(plan, rows)
-    return plan
 
 
 def written(inputs: Any, folder: RunFolder, rows: ModelRows) -> Files:

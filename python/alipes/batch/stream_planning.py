@@ -12,7 +12,7 @@ from alipes.batch.folder import RunFolder, Start
 from alipes.batch.formats.numpy_files import Npy
 from alipes.batch.formats.series import Series, open_series
 from alipes.batch.plan import FORMAT, Overlap, Plan, Unit
-from alipes.batch.planning import Extent, Files, Work
+from alipes.batch.planning import Extent, Files, Work, new_plan
 from alipes.batch.sender import StreamSender
 from alipes.errors import ConfigError
 
@@ -67,8 +67,6 @@ def make_stream_plan(work: Work, files: Files, overlap: Overlap, extent: Extent)
     Raises:
         ConfigError: If no file fits the model.
     """
-    import alipes
-
     folder, listed = files
     counts: list[int] = []
     sample_bytes = 1
@@ -91,20 +89,7 @@ def make_stream_plan(work: Work, files: Files, overlap: Overlap, extent: Extent)
         # A file that cannot be read is a piece: a client sets it aside, with the reason.
         for start, stop in stretches(count, overlap.updates, sum(counts), extent.servers * extent.clients, most)
     ]
-    return Plan(
-        FORMAT,
-        alipes.__version__,
-        work.model,
-        work.version,
-        work.form,
-        folder,
-        listed,
-        units,
-        list(range(len(units) + 1)),
-        extent.servers,
-        extent.clients,
-        overlap,
-    )
+    return new_plan(work, files, units, list(range(len(units) + 1)), extent, overlap)
 
 
 def stretches(count: int, overlap: int, total: int, shards: int, most: int) -> list[tuple[int, int]]:
