@@ -18,6 +18,7 @@ from alipes.config.options import (
 )
 from alipes.server.key_file import all_keys
 from alipes.server.memory_shares import MemoryShares
+from alipes.server.payloads.exchange import headers_to_copy
 
 # Version of the documents; the data plane refuses any other.
 SCHEMA = 1
@@ -132,7 +133,7 @@ def _payload_log(payloads: PayloadOptions) -> dict[str, object] | None:
         "requests": payloads.mode != "response",
         "responses": payloads.mode != "request",
         "sample": payloads.sample,
-        "headers": payloads.headers,
+        "headers": headers_to_copy(payloads.headers, payloads.redacted),
         "redacted": payloads.redacted,
         "max_bytes": payloads.max_bytes,
     }

@@ -93,7 +93,7 @@ def test_a_request_and_its_response_are_events_of_one_id(server: ServerProcess, 
     assert about.items() <= request.headers.items()
     assert request.headers["content-type"] == "application/json"
     metadata = json.loads(urllib.request.unquote(request.headers["ce-metadata"]))
-    assert metadata == {"x-team": "waves, «ö»", "authorization": "[redacted]"}
+    assert metadata == {"x-team": ["waves, «ö»"], "authorization": ["[redacted]"]}
     assert "sesame" not in str(request) + str(response)
     asked, answered = json.loads(request.body), json.loads(response.body)
     assert asked == {**BODY, "model_name": "double", "model_version": "1"}
@@ -136,7 +136,7 @@ def assert_counted(events: list[Event], team: str) -> None:
     assert len({event.headers["ce-id"] for event in events}) == 1
     assert json.loads(request.body)["inputs"][0]["data"] == [3]
     assert [json.loads(event.body)["outputs"][0]["data"] for event in responses] == [[0], [1], [2]]
-    assert json.loads(urllib.request.unquote(request.headers["ce-metadata"])) == {"x-team": team}
+    assert json.loads(urllib.request.unquote(request.headers["ce-metadata"])) == {"x-team": [team]}
 
 
 def test_ordinary_models_of_a_stream_are_logged(server: ServerProcess, sink: Sink) -> None:
@@ -191,6 +191,20 @@ def test_v1_is_logged_as_it_stands(server: ServerProcess, sink: Sink) -> None:
     assert (first.body, second.body) == (asked, answered)
     assert first.headers["ce-id"] == second.headers["ce-id"]
     assert (first.headers["ce-endpoint"], first.headers["ce-requestid"]) == ("double", "8")
+
+
+def test_an_exchange_has_the_id_that_the_caller_sent(server: ServerProcess, sink: Sink) -> None:
+    post(server, "double", BODY, **{"Ce-Id": "from-outside"})
+    over_v1 = urllib.request.Request(
+        f"http://{server.http}/v1/models/double:predict", b'{"instances": [[1, 2]]}', {"ce-id": "from-outside"}
+    )
+    with urllib.request.urlopen(over_v1, timeout=TIMEOUT_S):
+        pass
+    with Client(f"grpc://{server.grpc}", headers={"ce-id": "from-outside"}) as client:
+        client.infer("double", {"X": np.ones((1, 2), np.float32)})
+    events = sink.take(6)
+    assert {event.headers["ce-id"] for event in events} == {"from-outside"}
+    assert all("ce-metadata" not in event.headers for event in events)
 
 
 def test_a_repeated_request_is_logged_each_time(server: ServerProcess, sink: Sink) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 
 from alipes.server.payloads.cloudevent import cloudevent
@@ -32,8 +33,9 @@ class HttpSink(Sink):
             SinkFailed: If the sink refuses one, or does not answer in time.
         """
         for payload in payloads:
+            event = cloudevent(payload.head, self._source, time.time_ns())
             try:
-                status, reason = self._poster.post(cloudevent(payload.head, self._source), payload.body)
+                status, reason = self._poster.post(event, payload.body)
             except OSError as error:
                 raise SinkFailed(str(error) or type(error).__name__) from error
             if not 200 <= status < 300:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Final
 
 from alipes.server.log import log
 from alipes.server.payloads.batch import Batch, BatchLimits
+from alipes.server.payloads.exchange import read_head
 from alipes.server.payloads.http_sink import HttpSink
 from alipes.server.payloads.sink import Payload, Sink, SinkFailed
 from alipes.server.service_thread import ServiceThread
@@ -64,7 +64,7 @@ class PayloadSender(ServiceThread):
         payload = self._core.next_payload(self._batch.wait_s(_WAIT_S))
         if payload is not None:
             text, body = payload
-            self._batch.add(Payload(json.loads(text), body))
+            self._batch.add(Payload(read_head(text), body))
         is_last = is_ending and payload is None
         if self._batch.is_due or (is_last and self._batch):
             self._send(self._batch.take())

@@ -20,7 +20,7 @@ class Payload:
 
     Attributes:
         head: What it is about: `side`, `exchange`, `model`, `version`, `request_id`, `unix_ns`, `status`,
-            `content_type`, `path`, `headers`.
+            `content_type`, `path`, `headers`. The exchange is the caller's `ce-id` where it sent one.
         body: What it says.
     """
 
