@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
 
@@ -26,8 +27,8 @@ _MOST_UNITS: Final = 256
 """Units of a piece: what is done again after a kill, and the rows whose results a client holds."""
 _PIECES_EACH: Final = 8
 """Pieces of a shard, where there are units enough: clients that are ready earlier have some left to do."""
-_SEQUENCES: Final = 1 << 16
-"""Sequences of a plan: their numbers stay below 2^31, which every model can hold."""
+_MOST_SEQUENCE: Final = (1 << 31) - 1
+"""Numbers of sequences stay below 2^31, which every model can hold, and are never 0, which is none."""
 
 
 class Unit(NamedTuple):
@@ -60,7 +61,7 @@ class Overlap(Struct, frozen=True):
     channels: tuple[int, ...]
 
 
-class Plan(Struct, frozen=True):
+class Plan(Struct, frozen=True, dict=True):
     """What is to be done.
 
     Attributes:
@@ -110,9 +111,13 @@ class Plan(Struct, frozen=True):
         """A digest of all of it."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
-    def first_sequence(self) -> int:
-        """A number from which on the sequences of this plan are counted: those of other plans are likely elsewhere."""
-        return (int(self.work_digest()[:4], 16) % 0x7FFF) * _SEQUENCES + 1
+    @cached_property
+    def _first_sequence(self) -> int:
+        return int(self.work_digest()[:8], 16) % (_MOST_SEQUENCE - self.piece_count) + 1
+
+    def sequence(self, piece: int) -> int:
+        """The number of a piece's sequence: unlike those of its other pieces, and likely unlike those of other runs."""
+        return self._first_sequence + piece
 
     def shards(self, servers: int | None = None, clients: int | None = None) -> list[Shard]:
         """The shards for so many servers and clients of each; for those of the plan by default."""

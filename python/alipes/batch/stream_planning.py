@@ -83,11 +83,12 @@ def make_stream_plan(work: Work, files: Files, overlap: Overlap, extent: Extent)
     if len(reasons) == len(listed):
         raise ConfigError(f"the inputs do not fit model '{work.model}': {reasons[0]}", key="inputs")
     most = max(1, 2 * extent.unit_bytes // (overlap.samples * sample_bytes))
+    total = sum(counts)
     units = [
         Unit(number, start, stop)
         for number, count in enumerate(counts)
         # A file that cannot be read is a piece: a client sets it aside, with the reason.
-        for start, stop in stretches(count, overlap.updates, sum(counts), extent.servers * extent.clients, most)
+        for start, stop in stretches(count, overlap.updates, total, extent.servers * extent.clients, most)
     ]
     return new_plan(work, files, units, list(range(len(units) + 1)), extent, overlap)
 

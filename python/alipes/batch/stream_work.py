@@ -86,7 +86,7 @@ class StreamWork:
                     yield from self._received(sent, start)
                 begins, ends = number == first, number == stop - 1
                 future = self._client.submit(
-                    update, sequence_id=self._sequence(piece), sequence_start=begins, sequence_end=ends
+                    update, sequence_id=self._plan.sequence(piece), sequence_start=begins, sequence_end=ends
                 )
                 sent.append((number, update.shape[-1], future))
             while sent:
@@ -126,6 +126,3 @@ class StreamWork:
         if self._signature.outputs[name].shape[:1] in ((-1,), (self._overlap.strides,)) and len(array) == strides:
             return array
         return np.stack(np.split(array, strides, -1))
-
-    def _sequence(self, piece: int) -> int:
-        return self._plan.first_sequence() + piece

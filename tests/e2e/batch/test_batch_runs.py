@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from alipes import batch
 from alipes.errors import BatchError, ConfigError, NotFound
 from support.batch_runs import add_files, add_picky, rows_of, set_aside_of
 from support.command import alipes, check_readable
-from support.models import add_model
+from support.models import add_model, small_model
+from support.pictures import file_of, photo
 from support.server import ServerProcess
 
 Serve = Callable[..., ServerProcess]
@@ -157,6 +159,61 @@ def test_a_changed_result_is_not_merged(servers: list[ServerProcess], tmp_path: 
     (tmp_path / "out" / "pieces" / "000000.npz").write_bytes(b"other")
     with pytest.raises(BatchError, match=r"000000\.npz was changed since it was written"):
         batch.merge(tmp_path / "out", tmp_path / "all.npy")
+
+
+def test_the_cost_of_an_hour_of_data_is_that_of_the_servers(servers: list[ServerProcess], tmp_path: Path) -> None:
+    add_files(tmp_path / "data", 30)
+    url = ",".join(server.grpc for server in servers)
+    words = (
+        "double",
+        tmp_path / "data",
+        "-o",
+        tmp_path / "out",
+        "--url",
+        url,
+        "--price",
+        "3600",
+        "--rows-per-hour",
+        "45",
+    )
+    done = alipes("batch", "run", *map(str, words), "--json")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert (found["new_rows"], found["servers"]) == (90, 2)
+    # 3600 an hour are 1 a second for each of the two servers; 90 rows are two hours of data.
+    assert found["cost"] == pytest.approx(2 * found["seconds"])
+    assert found["cost_per_data_hour"] == pytest.approx(found["seconds"])
+    again = alipes("batch", "run", *map(str, words))
+    assert again.out.splitlines()[1:] == ["nothing was left to do", "cost 0"]
+
+
+@pytest.mark.slow("starts a server")
+def test_pictures_are_pixels_or_files_as_the_model_takes_them(serve: Serve, repository: Path, tmp_path: Path) -> None:
+    kinds = {"pixels": (onnx.TensorProto.UINT8, [4, 6, 3]), "files": (onnx.TensorProto.STRING, [1])}
+    for name, (kind, shape) in kinds.items():
+        ports = [onnx.helper.make_tensor_value_info(port, kind, ["batch", *shape]) for port in ("X", "Y")]
+        node = onnx.helper.make_node("Identity", ["X"], ["Y"])
+        add_model(repository, name, small_model([node], ports[:1], ports[1:], []), config="max_batch_size: 8\n")
+    (tmp_path / "data").mkdir()
+    pixels = []
+    for number in range(12):
+        kind = "PNG" if number % 2 else "BMP"
+        picture = photo(6, 4, seed=number)
+        (tmp_path / "data" / f"{number:02}.{kind.lower()}").write_bytes(file_of(picture, kind))
+        pixels.append(np.asarray(picture))
+    (tmp_path / "data" / "12.png").write_bytes(b"no picture")
+    server = serve(repository)
+    words = ("-o", "out", "--url", server.grpc, "--clients", "2")
+    done = alipes("batch", "run", "pixels", "data", *words, folder=tmp_path)
+    assert (done.code, done.err) == (3, "")
+    ((file, row, reason),) = set_aside_of(tmp_path / "out")
+    assert (file, row) == ("12.png", 0)
+    assert reason.startswith("it is no picture that can be read")
+    found = [row for columns in batch.results(tmp_path / "out") for row in columns["Y"]]
+    assert np.array_equal(found, pixels)
+    batch.run("files", str(tmp_path / "data" / "*.png"), tmp_path / "files", url=server.grpc)
+    contents = [bytes(row[0]) for columns in batch.results(tmp_path / "files") for row in columns["Y"]]
+    assert contents == [path.read_bytes() for path in sorted((tmp_path / "data").glob("*.png"))]
 
 
 def test_status_is_that_of_a_whole_run(finished: Path) -> None:

@@ -6,9 +6,9 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
 import pytest
-from alipes.batch.plan import FORMAT, Plan, Unit, cut_pieces, make_shards, read_plan, write_plan
+from alipes.batch.plan import FORMAT, Overlap, Plan, Unit, cut_pieces, make_shards, read_plan, write_plan
+from alipes.batch.stream_planning import stretches
 from alipes.errors import ConfigError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -84,7 +84,53 @@ def test_a_plan_by_another_version_is_named_with_that_version() -> None:
         read_plan(json.dumps(document).encode(), "plan.json")
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    counts=st.lists(st.integers(0, 500), min_size=1, max_size=20),
+    overlap=st.integers(0, 50),
+    servers=st.integers(1, 5),
+    clients=st.integers(1, 5),
+    most=st.integers(1, 300),
+)
+def test_sequences_of_a_run_differ_on_each_of_its_servers(
+    counts: list[int], overlap: int, servers: int, clients: int, most: int
+) -> None:
+    plan = stream_plan_of(counts, overlap, servers, clients, most)
+    shards = plan.shards()
+    assert [update for _, unit in all_units(plan) for update in updates_of(unit)] == [
+        (file, update) for file, count in enumerate(counts) for update in range(count)
+    ]
+    per_server: dict[int, list[int]] = {server: [] for server in range(servers)}
+    for shard in shards:
+        per_server[shard.server] += [plan.sequence(piece) for piece in range(shard.first, shard.stop)]
+    assert [sum(shard.server == server for shard in shards) for server in range(servers)] == [clients] * servers
+    numbers = [number for of_server in per_server.values() for number in of_server]
+    assert len(set(numbers)) == len(numbers) == plan.piece_count, "also where a client does pieces of another server"
+    assert all(0 < number < 2**31 for number in numbers)
+
+
+def stream_plan_of(counts: list[int], overlap: int, servers: int, clients: int, most: int) -> Plan:
+    files = [(f"{number}.npy", 10, number) for number in range(len(counts))]
+    total = sum(counts)
+    units = [
+        Unit(number, start, stop)
+        for number, count in enumerate(counts)
+        for start, stop in stretches(count, overlap, total, servers * clients, most)
+    ]
+    pieces = list(range(len(units) + 1))
+    cut = Overlap(1, overlap, 1, ())
+    return Plan(FORMAT, "1", "chain", "", "npz", "", files, units, pieces, servers, clients, cut)
+
+
+def all_units(plan: Plan) -> list[tuple[int, Unit]]:
+    return [one for piece in range(plan.piece_count) for one in plan.units_of(piece)]
+
+
+def updates_of(unit: Unit) -> list[tuple[int, int]]:
+    return [(unit.file, update) for update in range(unit.start, unit.stop)]
+
+
 def test_sequences_are_numbered_below_what_every_model_holds() -> None:
-    first = plan_of(10).first_sequence()
-    assert 0 < first < 2**31 - 2**16
-    assert msgspec.json.decode(msgspec.json.encode(first)) == first
+    for many in range(20):
+        plan = stream_plan_of([0] * (2000 + many), 0, 1, 1, 1)
+        assert 0 < plan.sequence(0) < plan.sequence(plan.piece_count - 1) < 2**31
