@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from alipes.deploy.choices import of_choices
 from alipes.deploy.description import Description
 from alipes.deploy.yaml_text import documents_of
 from alipes.errors import ConfigError
@@ -74,6 +75,7 @@ def described(values: Mapping[str, Any], path: Path | None = None) -> Descriptio
     except msgspec.ValidationError as error:
         found = _PLACE.match(str(error))
         message, key = (found[1], found[2]) if found else (str(error), "")
+        message = of_choices(message, Description, key)
         raise ConfigError(f"{key or 'the values'}: {message}", path=path, key=key or None) from error
     _check_together(description, path)
     return description

@@ -238,7 +238,7 @@ def test_the_command_names_every_fault_on_a_line_of_its_own(tmp_path: Path) -> N
     file.write_text("mode: Serverless\npredictor:\n  nonsense: 1\n", encoding="utf-8")
     done = alipes("deploy", "kserve", "-f", str(file), "--format=pickle")
     assert (done.code, done.out) == (1, "")
-    assert f"{file}: mode: Invalid enum value 'Serverless'\n" in done.err
-    assert "predictor.format: Invalid enum value 'pickle'\n" in done.err
+    assert f"{file}: mode: 'Serverless' is none of Knative, Standard\n" in done.err
+    assert "predictor.format: 'pickle' is none of lightgbm, mlflow, onnx," in done.err
     assert "predictor: Object contains unknown field `nonsense`\n" in done.err
     assert "nothing was written" in done.message

@@ -31,7 +31,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a list for a text": ({"image": ["a"]}, "image: Expected `str`, got `array`"),
     "in a list": (
         {"tolerations": [{"key": "a", "operator": "Is"}]},
-        "tolerations[0].operator: Invalid enum value 'Is'",
+        "tolerations[0].operator: 'Is' is none of Equal, Exists",
     ),
     "more at least than at most": (
         {"scaling": {"kind": "hpa", "least": 4, "most": 2}},

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from alipes.deploy.choices import of_choices
 from alipes.deploy.kserve.description import KServe
 from alipes.deploy.kserve.faults import Fault, faults_of
 from alipes.errors import ConfigError
@@ -22,6 +23,8 @@ _PLACE: Final = re.compile(r"^(.*) - at `(key in )?\$\.?([^`]*)`$", re.DOTALL)
 """How msgspec says where a value does not fit."""
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `([^`]*)`")
 _MISSING: Final = re.compile(r"Object missing required field `([^`]*)`")
+_NO_CHOICE: Final = " is none of "
+_OTHER_FORMATS: Final = "; export the model as one of these, or serve it with a runtime of KServe's own"
 _STEPS: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
@@ -92,6 +95,9 @@ def _fault(message: str) -> tuple[Fault, list[str | int]]:
     """What msgspec found, and the way to what has to go before it can find more."""
     found = _PLACE.match(message)
     what, place = (found[1], found[3]) if found else (message, "")
+    what = of_choices(what, KServe, place)
+    if place.endswith(".format") and _NO_CHOICE in what:
+        what += _OTHER_FORMATS
     steps: list[str | int] = list(_steps(place))
     if found and found[2]:  # a key of a map: msgspec does not say which
         steps = steps[:-1] if steps and steps[-1] == "..." else steps

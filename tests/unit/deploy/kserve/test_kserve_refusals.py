@@ -11,6 +11,10 @@ from alipes.deploy.kserve.reading import described
 from alipes.errors import ConfigError
 from support.kserve_values import IRIS, REFUSED, VALUE_SETS
 
+FORMATS = "lightgbm, mlflow, onnx, pytorch, sklearn, tensorflow, triton, xgboost"
+INSTEAD = "; export the model as one of these, or serve it with a runtime of KServe's own"
+KPB = "predictor.scaling.kind: 'kpb' is none of external, hpa, keda, kpa, none; did you mean kpa?"
+
 pytestmark = pytest.mark.extra("deploy")
 
 
@@ -38,8 +42,8 @@ def test_all_faults_are_named_with_their_places(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         described(values, tmp_path / "values.yaml")
     assert str(refused.value).splitlines() == [
-        "mode: Invalid enum value 'Serverless'",
-        "predictor.format: Invalid enum value 'pickle'",
+        "mode: 'Serverless' is none of Knative, Standard",
+        f"predictor.format: 'pickle' is none of {FORMATS}{INSTEAD}",
         "predictor.storage.uri: Expected `str`, got `int`",
         "predictor: Object contains unknown field `nonsense`",
         "canaries[0]: Object missing required field `storage`",
@@ -48,6 +52,34 @@ def test_all_faults_are_named_with_their_places(tmp_path: Path) -> None:
         "models.items[0]: Expected `object`, got `str`",
     ]
     assert refused.value.explain().startswith(f"{tmp_path}/values.yaml: mode: ")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"predictor": {"format": "onx"}},
+            f"predictor.format: 'onx' is none of {FORMATS}; did you mean onnx?{INSTEAD}",
+        ),
+        (
+            {"models": {"items": [{"name": "a", "uri": "s3://a", "memory": "1Gi", "format": "pmml"}] * 12}},
+            f"models.items[0].format: 'pmml' is none of {FORMATS}{INSTEAD}",
+        ),
+        ({"predictor": {"scaling": {"kind": "kpb"}}}, KPB),
+        (
+            {"graphs": [{"name": "g", "nodes": {"root": {"kind": "Tree", "steps": [{"service": "a"}]}}}]},
+            "graphs[0].nodes[...].kind: 'Tree' is none of Ensemble, Sequence, Splitter, Switch",
+        ),
+        (
+            {"nodes": {"tolerations": [{"key": "a"}, {"key": "b", "effect": "Never"}]}},
+            "nodes.tolerations[1].effect: 'Never' is none of NoExecute, NoSchedule, PreferNoSchedule",
+        ),
+    ],
+)
+def test_a_word_that_is_no_choice_is_refused_with_the_choices(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        described(values)
+    assert str(refused.value).splitlines()[0] == message
 
 
 def test_several_parts_that_do_not_go_together_are_named_together() -> None:
