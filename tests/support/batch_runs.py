@@ -82,7 +82,7 @@ def set_aside_of(folder: Path) -> list[tuple[str, int | None, str]]:
 
 
 class BatchProcess:
-    """`alipes batch run` as a process. A context manager: leaving it ends the process."""
+    """`alipes batch run`, or a command like it, as a process. A context manager: leaving it ends the process."""
 
     def __init__(
         self,
@@ -91,19 +91,21 @@ class BatchProcess:
         largest_file: int | None = None,
         folder: Path | None = None,
         variables: Mapping[str, str] | None = None,
+        command: tuple[str, ...] = ("batch", "run"),
     ) -> None:
         """Starts it.
 
         Args:
-            words: What follows `alipes batch run`.
+            words: What follows the command.
             notes: Where models that it starts leave notes.
             largest_file: Bytes of the largest file that it, and what it starts, may write.
             folder: The current folder for it.
             variables: Further variables of its environment.
+            command: The command.
         """
         limited = [] if largest_file is None else ["prlimit", f"--fsize={largest_file}"]
         self.process = subprocess.Popen(
-            [*limited, sys.executable, "-m", "alipes", "batch", "run", *map(str, words)],
+            [*limited, sys.executable, "-m", "alipes", *command, *map(str, words)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -13,13 +12,13 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from alipes.batch.aside import write_aside, write_file
 from alipes.batch.plan import Plan, read_plan, write_plan
 from alipes.errors import BatchError, ConfigError
 
 __all__ = ["PieceReport", "RunFolder", "SetAside", "Start", "UnitReport", "WorkerReport"]
 
 _PLAN: Final = "plan.json"
-_DISK_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class SetAside(Struct, frozen=True):
@@ -196,7 +195,7 @@ class RunFolder:
     def add_plan(self, plan: Plan) -> Plan:
         """Writes a plan, unless another start was quicker; returns the one that counts."""
         aside = self.path / f".{_PLAN}-{os.getpid()}"
-        self._write(aside, lambda path: path.write_bytes(write_plan(plan)))
+        write_file(aside, lambda path: path.write_bytes(write_plan(plan)), self.path)
         try:
             os.link(aside, self.path / _PLAN)
         except FileExistsError:
@@ -287,24 +286,7 @@ class RunFolder:
         Raises:
             BatchError: If the disk is full, or does not take it.
         """
-        aside = path.with_name(f".{os.getpid()}-{path.name}")
-        try:
-            self._write(aside, write)
-            aside.rename(path)
-        finally:
-            aside.unlink(missing_ok=True)
-
-    def _write(self, path: Path, write: Callable[[Path], Any]) -> None:
-        try:
-            write(path)
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            reason = error.strerror or f"{error}"
-            if error.errno in _DISK_FULL:
-                raise BatchError(
-                    f"there is no room for results in {self.path} ({reason}): make room, and start the same again"
-                ) from error
-            raise BatchError(f"{self.path} cannot be written: {reason}") from error
+        write_aside(path, write, self.path)
 
     def _report(self, piece: int) -> Path:
         return self._pieces / f"{piece:06}.json"

@@ -28,6 +28,8 @@ from alipes.cli.mistakes import USAGE_ERROR, show_mistake, usage_mistake
 from alipes.cli.model_analyzer import analyzer_app
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
+from alipes.cli.stream import HELP as STREAM_HELP
+from alipes.cli.stream import stream
 from alipes.cli.tune import HELP as TUNE_HELP
 from alipes.cli.tune import tune
 from alipes.cli.unknown import Command, unknown_command
@@ -155,6 +157,7 @@ def explain(context: typer.Context) -> int:
 app.command(help=COMPLETION_HELP, short_help="Print the script that completes words in bash, zsh or fish.")(completion)
 app.command(short_help="Write a first app, its test, and a request to try.")(init)
 app.command(short_help="Watch a model read handwritten digits.")(quickstart)
+app.command(cls=GroupedCommand, help=STREAM_HELP, short_help="Answer frames as they arrive.")(stream)
 app.command("explain", short_help="What waits for a model of a running server, and why.")(explain_model)
 app.command(cls=GroupedCommand, help=LOADTEST_HELP, short_help="Measure how fast a server answers.")(loadtest)
 app.command(short_help="Link perf_analyzer and other names of Triton's to alipes.")(link_names)

@@ -21,7 +21,7 @@ PROGRAMS = Path(sys.executable).parent
 
 # What is typed -> some of the words that are offered.
 OFFERED = {
-    "alipes s": {"serve", "stats", "status", "stop"},
+    "alipes s": {"serve", "stats", "status", "stop", "stream"},
     "alipes serve --http-p": {"--http-port"},
     "alipes serve --log-format ": {"default", "ISO8601", "JSON"},
     "alipes serve --log-format j": {"JSON"},
