@@ -27,13 +27,14 @@ ALLOWED = {
     "row_proof": {"signature"},
     "config": {"row_proof", "signature", "synonyms"},
     "fitting": set(),
+    "choices": set(),
     "progress": set(),
     # What exporters copy into a `model.py`, and the options of decorated functions.
     "repository": {"config", "load", "progress", "row_proof", "signature", "worker"},
     "streaming": {"repository", "local_ports"},
     "apps": {"config", "repository", "server"},
     "backends": {"config", "disclosure", "load", "repository", "row_proof", "signature"},
-    "worker": {"attached", "fitting", "row_proof", "signature", "synonyms"},
+    "worker": {"attached", "choices", "fitting", "row_proof", "signature", "synonyms"},
     "server": {"config", "disclosure", "load", "repository", "backends"},
     "compat": {"attached", "client", "cloud", "config", "loadtest", "repository", "serve", "local_ports", "worker"},
     "quickstart": {"client", "loadtest"},
@@ -51,7 +52,7 @@ ALLOWED = {
     "advise": {"client", "config", "tables", "tune"},
     # Servers of this machine are started on use alone.
     "batch": {"client", "fitting", "local_ports", "progress", "serve", "tables"},
-    "deploy": {"config", "progress", "repository"},
+    "deploy": {"choices", "config", "progress", "repository"},
     "cloud": {"progress"},
     # What perf_analyzer's flags in Model Analyzer's files mean.
     "tune": {"client", "compat", "config", "loadtest", "plots", "serve", "tables"},

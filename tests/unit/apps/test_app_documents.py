@@ -128,7 +128,7 @@ def test_an_annotation_takes_what_it_names(annotation: Any, value: Any, expected
         (Table, {"rows": [{}]}, "$.x.rows[0].x: is missing"),
         (Table, {"rows": [], "counts": {"a": [1], "b c": [1, 2.5]}}, "$.x.counts['b c'][1]: expected int, got float"),
         (Table, {"rows": [], "values": [1, "a"]}, "$.x.values[1]: expected float, got str"),
-        (Literal["a", "b"], "c", "$.x: invalid enum value 'c'"),
+        (Literal["a", "b"], "c", "$.x: 'c' is none of a, b"),
         (bytes, "no base64!", "$.x: invalid base64 encoded string"),
     ],
 )

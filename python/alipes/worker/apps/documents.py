@@ -16,7 +16,7 @@ from alipes.worker.apps.annotations import check, or_unset, readable
 from alipes.worker.apps.custom import from_json, is_pydantic, to_json
 from alipes.worker.apps.json_library import msgspec
 from alipes.worker.apps.members import Members
-from alipes.worker.apps.misfit import MALFORMED, Misfit, misfit_of
+from alipes.worker.apps.misfit import MALFORMED, NO_CHOICE, Misfit, misfit_of
 from alipes.worker.apps.plan import Argument, Plan
 from alipes.worker.apps.records import fields_of, is_record
 from alipes.worker.apps.tensor_types import without_none
@@ -79,7 +79,7 @@ class Documents:
         except msgspec.ValidationError as error:
             if (found := self._read_alone(error, body)) is not None:
                 return found
-            raise self._explain(error, body, strict=True) from error
+            raise self._with_choices(self._explain(error, body, strict=True)) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Misfit(f"the body is no JSON: {error}", status=MALFORMED) from error
         except RecursionError as error:
@@ -94,7 +94,7 @@ class Documents:
         try:
             found = msgspec.convert(dict(members), self.type, strict=False, dec_hook=from_json)
         except msgspec.ValidationError as error:
-            raise self._members.explain(misfit_of(error), members) from error
+            raise self._with_choices(self._members.explain(misfit_of(error), members)) from error
         return self._arguments(found)
 
     def _read_alone(self, error: Exception, body: bytes) -> dict[str, Any] | None:
@@ -123,6 +123,17 @@ class Documents:
         if self._leaves_out:
             return {name: value for name, value in found.items() if value is not msgspec.UNSET}
         return found
+
+    def _with_choices(self, found: Misfit) -> Misfit:
+        """The error, with the choices where it is about a word that is none of them."""
+        if not found.what.startswith(NO_CHOICE):
+            return found
+        from alipes.choices import choices_at  # it loads a part of msgspec that nothing else needs
+
+        word, choices = found.what.removeprefix(NO_CHOICE), choices_at(self.type, found.path)
+        if not choices:
+            return found
+        return Misfit(f"{word} is none of {', '.join(choices)}", path=found.path, status=found.status)
 
     def _explain(self, error: Exception, body: bytes, *, strict: bool) -> Misfit:
         """The error with the keys of dictionaries, which msgspec leaves out of a path, looked for."""

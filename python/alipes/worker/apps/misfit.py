@@ -8,6 +8,7 @@ from typing import Final
 __all__ = [
     "MALFORMED",
     "MISSING",
+    "NO_CHOICE",
     "SHOWN_CHARACTERS",
     "TOO_LARGE",
     "UNFIT",
@@ -35,6 +36,9 @@ MISSING: Final = "is missing"
 
 UNKNOWN: Final = "there is no such argument"
 """What is wrong with a member that nobody declared."""
+
+NO_CHOICE: Final = "invalid enum value "
+"""What stands before a word that is none of the choices."""
 
 SHOWN_CHARACTERS: Final = 1000
 """Most characters of an error that a client reads: names of members, which it repeats, may be as long as a body."""
