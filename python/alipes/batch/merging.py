@@ -19,12 +19,13 @@ from alipes.batch.formats.base import WHOLE, Array, Wanted
 from alipes.batch.formats.find import FORMS, file_format
 from alipes.batch.formats.hdf5 import hdf5_library
 from alipes.batch.formats.numpy_files import as_plain
+from alipes.batch.formats.picture_archive import add_pictures
 from alipes.errors import BatchError, ConfigError
 from alipes.tables import library
 
 __all__ = ["merge", "places", "results"]
 
-_MERGED: Final = ("npz", "npy", "h5", "parquet", "jsonl")
+_MERGED: Final = ("npz", "npy", "h5", "parquet", "jsonl", "zip")
 
 
 def results(folder: str | os.PathLike[str]) -> Iterator[dict[str, Array]]:
@@ -187,6 +188,14 @@ def _write_jsonl(place: RunFolder, manifest: Manifest, path: Path) -> None:
                 file.write(json.dumps(values) + "\n")
 
 
+def _write_zip(place: RunFolder, manifest: Manifest, path: Path) -> None:
+    at = 0
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for columns in results(place.path):
+            add_pictures(archive, columns, at)
+            at += len(next(iter(columns.values())))
+
+
 def _with_places(place: RunFolder, manifest: Manifest) -> Iterator[Mapping[str, Array]]:
     """Results with the columns `file` and `row`, unless outputs have these names."""
     where = places(place.path)
@@ -205,4 +214,5 @@ _WRITERS: Final = {
     "h5": _write_h5,
     "parquet": _write_parquet,
     "jsonl": _write_jsonl,
+    "zip": _write_zip,
 }

@@ -74,7 +74,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
         repository: The models that these serve.
         clients: Clients of each server.
         version: Version of the model; the server's choice by default.
-        form: What results are written as: `npz`, `npy`, `h5`, `parquet` or `jsonl`.
+        form: What results are written as: `npz`, `npy`, `h5`, `parquet`, `jsonl`, or `zip` for pictures.
         stream: Whether the model takes a stream: each file is a time series then, whose last axis is the time, cut
             among clients with overlaps, so that the results are those of one sequence. A row is that of a stride.
         overlap: Updates that the state of such a model depends on; found out for snapshotters and averagers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from alipes.errors import BatchError, ConfigError, NotFound
 from support.batch_runs import add_files, add_picky, rows_of, set_aside_of
 from support.command import alipes, check_readable
 from support.models import add_model, small_model
-from support.pictures import file_of, photo
+from support.pictures import decoded, file_of, photo
 from support.server import ServerProcess
 
 Serve = Callable[..., ServerProcess]
@@ -211,6 +212,14 @@ def test_pictures_are_pixels_or_files_as_the_model_takes_them(serve: Serve, repo
     assert reason.startswith("it is no picture that can be read")
     found = [row for columns in batch.results(tmp_path / "out") for row in columns["Y"]]
     assert np.array_equal(found, pixels)
+    batch.run("pixels", tmp_path / "data", tmp_path / "pictures", url=server.grpc, form="zip")
+    batch.merge(tmp_path / "pictures", tmp_path / "all.zip")
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        assert archive.namelist() == [f"Y/{number:08}.png" for number in range(12)]
+        assert np.array_equal([decoded(archive.read(name)) for name in archive.namelist()], pixels)
+    # What came out goes in again.
+    batch.run("pixels", tmp_path / "all.zip", tmp_path / "again", url=server.grpc)
+    assert np.array_equal([row for columns in batch.results(tmp_path / "again") for row in columns["Y"]], pixels)
     batch.run("files", str(tmp_path / "data" / "*.png"), tmp_path / "files", url=server.grpc)
     contents = [bytes(row[0]) for columns in batch.results(tmp_path / "files") for row in columns["Y"]]
     assert contents == [path.read_bytes() for path in sorted((tmp_path / "data").glob("*.png"))]
@@ -288,7 +297,7 @@ def test_rows_that_all_fail_end_the_run(servers: list[ServerProcess], tmp_path: 
         (["double", "none*.npy", "--url", "localhost:1"], "no file matches none*.npy"),
         (["double", "a.npy"], "name the servers with --url, or their models with --repository"),
         (["double", "a.npy", "--url", "localhost:1", "--servers", "2"], "give --servers with --repository"),
-        (["double", "a.npy", "--url", "localhost:1", "--form", "csv"], "written as npz, npy, h5, parquet, jsonl"),
+        (["double", "a.npy", "--url", "localhost:1", "--form", "csv"], "written as npz, npy, h5, parquet, jsonl, zip"),
         (["double", "a.npy", "--url", "localhost:1"], "start a server with"),
     ],
 )

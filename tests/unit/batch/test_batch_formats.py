@@ -136,9 +136,31 @@ def test_an_unknown_end_of_a_name_is_refused_with_those_that_are_read() -> None:
         file_format("data.csv")
 
 
-def test_results_are_no_pictures(tmp_path: Path) -> None:
-    with pytest.raises(Unsupported, match="write npz, npy, h5, parquet or jsonl"):
+def test_results_are_no_single_pictures(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="write zip, npz, npy, h5, parquet or jsonl"):
         file_format("a.png").write(tmp_path / "a.png", {"Y": ROWS})
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (4, 6, 1), (1, 4, 6), (4, 6, 3), (3, 4, 6)])
+def test_pictures_of_an_archive_are_the_rows(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    rows = np.random.default_rng(1).integers(0, 256, (5, *shape), np.uint8)
+    archive = file_format("a.zip")
+    archive.write(tmp_path / "a.zip", {"Y": rows})
+    blocks = list(archive.read(tmp_path / "a.zip", WHOLE, Wanted({"Y": 0}, frozenset("Y"))))
+    assert np.array_equal([pixels(bytes(block.arrays["Y"][0]), shape) for block in blocks], rows)
+    contents = np.array([[bytes(block.arrays["Y"][0])] for block in blocks], object)
+    archive.write(tmp_path / "b.zip", {"Y": contents})
+    assert (tmp_path / "b.zip").read_bytes() == (tmp_path / "a.zip").read_bytes()
+
+
+def test_what_is_no_picture_is_not_written_as_one(tmp_path: Path) -> None:
+    for rows, reason in (
+        (np.ones((2, 4, 6), np.float32), "float32 rows of the shape"),
+        (np.ones((2, 7), np.uint8), r"uint8 rows of the shape \[7\]"),
+        (np.array([[b"a", b"b"]], object), "a row has 2 texts"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            file_format("a.zip").write(tmp_path / "a.zip", {"Y": rows})
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from alipes.batch.formats.hdf5 import Hdf5
 from alipes.batch.formats.json_lines import JsonLines
 from alipes.batch.formats.numpy_files import Npy, Npz
 from alipes.batch.formats.parquet import Parquet
+from alipes.batch.formats.picture_archive import PictureArchive
 from alipes.batch.formats.pictures import Pictures
 from alipes.errors import ConfigError
 
 __all__ = ["FORMS", "SUFFIXES", "file_format"]
 
-_ALL: Final[tuple[FileFormat, ...]] = (Npz(), Npy(), Hdf5(), Parquet(), JsonLines(), Pictures())
+_ALL: Final[tuple[FileFormat, ...]] = (Npz(), Npy(), Hdf5(), Parquet(), JsonLines(), PictureArchive(), Pictures())
 SUFFIXES: Final[Mapping[str, FileFormat]] = {suffix: one for one in _ALL for suffix in one.suffixes}
 """Every end of a name that is known."""
 FORMS: Final[Mapping[str, FileFormat]] = {one.suffixes[0][1:]: one for one in _ALL if not isinstance(one, Pictures)}

@@ -33,8 +33,8 @@ class Pictures:
         yield Block({wanted.only: content}, 1)
 
     def write(self, path: Path, columns: Mapping[str, Array]) -> None:
-        """Refused: what models answer is no picture."""
-        raise Unsupported("results are not written as pictures: write npz, npy, h5, parquet or jsonl")
+        """Refused: a piece has more than one row."""
+        raise Unsupported("results are no single pictures: write zip, npz, npy, h5, parquet or jsonl")
 
 
 def pixels(content: bytes, shape: tuple[int, ...]) -> Array:

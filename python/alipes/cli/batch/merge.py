@@ -16,7 +16,8 @@ __all__ = ["merge"]
 def merge(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False, help="Folder of a finished run.")],
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", show_default=False, help="Where to: .npz, .npy, .h5, .parquet or .jsonl.")
+        Path,
+        typer.Argument(metavar="FILE", show_default=False, help="Where to: .npz, .npy, .h5, .parquet, .jsonl or .zip."),
     ],
     replace: Annotated[bool, typer.Option("--replace", help="Replace a file that is there.")] = False,
 ) -> int:

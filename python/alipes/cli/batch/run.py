@@ -119,7 +119,9 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
     ] = None,
     form: Annotated[
         str,
-        _option(_RESULTS, "--form", text="npz, npy, h5, parquet or jsonl.", metavar="FORM", shown=True),
+        _option(
+            _RESULTS, "--form", text="npz, npy, h5, parquet, jsonl, or zip for pictures.", metavar="FORM", shown=True
+        ),
     ] = "npz",
     stream: Annotated[
         bool, _option(_CLIENTS, "--stream", text="Each file is a time series, cut with overlaps for a streaming model.")
