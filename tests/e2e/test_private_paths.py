@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,6 @@ from support.environments import fake_python, make_venv, pack, site_packages
 from support.models import times, times_external
 from support.python_models import PRELUDE
 from support.server import ServerProcess
-from support.waiting import until
 
 pytestmark = pytest.mark.slow("loads dozens of models in vain")
 
@@ -144,9 +144,9 @@ class Private:
         self.ask("/v2/repository/index")
         return text
 
-    @property
-    def log(self) -> str:
-        return self._server.output
+    def wait_for_log(self, text: str) -> None:
+        """Returns once the log has a text. It is written before the answer, and read by another thread of the test."""
+        self._server.wait_for_output(re.escape(text))
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_a_load_from_a_copy_shows_no_private_path(private: Private, name: str) -
 def test_the_log_keeps_the_path(private: Private, temporary: Path) -> None:
     text = private.load("m", *BROKEN["onnx nonsense"])
     assert "Load model from m/1/model.onnx failed" in text
-    assert f"Load model from {temporary}/alipes-load-" in private.log
+    private.wait_for_log(f"Load model from {temporary}/alipes-load-")
 
 
 @pytest.mark.parametrize("where", ["execute", "is_ready"])
@@ -238,7 +238,7 @@ def test_an_interpreter_shows_nothing_of_its_place(private: Private, tmp_path: P
     text = private.load("m", {**PYTHON, **parameters}, source())
     assert "the interpreter python of model 'm'" in text
     assert str(python) not in text
-    until(lambda: str(python) in private.log, "the log does not say where it is")
+    private.wait_for_log(str(python))
 
 
 @pytest.mark.parametrize(
