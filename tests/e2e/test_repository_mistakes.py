@@ -176,7 +176,10 @@ def test_a_repository_without_models_says_what_is_missing(tmp_path: Path, paths:
     ("path", "said"),
     [
         ("models/net/1/model.onnx", "serve the folder of its repository: alipes serve {root}/models "),
-        ("net.bin", "put the file at MODELS/net/1/model.onnx, and serve that folder: alipes serve MODELS "),
+        (
+            "net.bin",
+            "net.bin is no file of a model: serve a folder of models, a program in Python (app.py), or a file ",
+        ),
         ("modles", "did you mean {root}/models? failed to stat file {root}/modles"),
     ],
 )

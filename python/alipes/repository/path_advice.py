@@ -6,11 +6,24 @@ from pathlib import Path
 from typing import Final
 
 from alipes.config.advice import loose_advice
-from alipes.config.file_kinds import FileKind, kind_at
+from alipes.config.file_kinds import ALL_KINDS, FileKind, kind_at
+from alipes.config.model_files import SERVED_FILES
 from alipes.config.nearest import nearest
 from alipes.config.paths import kind_of
 
 __all__ = ["beside_advice", "empty_advice", "refused_advice"]
+
+_OF_OTHERS: Final = frozenset({".json", ".mlflow", ".py", ".savedmodel", ".txt"})
+"""Ends of the names of programs, of folders, and of files that mostly are no models."""
+
+_ENDS: Final = tuple(
+    dict.fromkeys(
+        end
+        for kind in ALL_KINDS
+        if kind.name and kind.filename in SERVED_FILES and (end := Path(kind.filename).suffix) not in _OF_OTHERS
+    )
+)
+"""Ends of files that are served as they are."""
 
 # Names that one that is absent is compared with, at most.
 _COMPARED: Final = 1000
@@ -61,10 +74,14 @@ def _file_advice(path: Path) -> str:
     if path.parent.name.isdigit() and len(path.parents) > 2:
         return f"serve the folder of its repository: alipes serve {path.parents[2]}"
     kind, version = _kind(path), f"MODELS/{path.stem}/1"
-    if kind is not None and not kind.is_served:
+    if kind is None:
+        return (
+            f"{path.name} is no file of a model: serve a folder of models, a program in Python (app.py), or a file "
+            f"that ends in one of {', '.join(_ENDS)}"
+        )
+    if not kind.is_served:
         return f"{kind.instead('it', version)}; then serve that folder: alipes serve MODELS"
-    filename, further = (kind.filename, kind.and_then()) if kind is not None else ("model.onnx", "")
-    return f"put the file at {version}/{filename}, and serve that folder: alipes serve MODELS{further}"
+    return f"put the file at {version}/{kind.filename}, and serve that folder: alipes serve MODELS{kind.and_then()}"
 
 
 def _loose(path: Path) -> str:

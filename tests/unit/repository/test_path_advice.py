@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from alipes.repository.path_advice import beside_advice, empty_advice, refused_advice
+from alipes.repository.single_files import is_single_file
 
 
 def file(path: Path) -> Path:
@@ -32,6 +33,18 @@ def test_a_file_in_its_version_leads_to_its_repository(tmp_path: Path) -> None:
 def test_a_file_elsewhere_is_to_be_put_into_a_repository(tmp_path: Path, name: str, mend: str) -> None:
     advice = refused_advice(file(tmp_path / name))
     assert advice == f"{mend}, and serve that folder: alipes serve MODELS"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "data.csv", "weights", "net.bin"])
+def test_a_file_of_no_model_names_the_kinds_that_are_served(tmp_path: Path, name: str) -> None:
+    advice = refused_advice(file(tmp_path / name))
+    assert advice.startswith(
+        f"{name} is no file of a model: serve a folder of models, a program in Python (app.py), or"
+    )
+    ends = advice.partition("ends in one of ")[2].split(", ")
+    assert {".onnx", ".pt2", ".keras", ".ubj", ".joblib"} <= set(ends)
+    for end in ends:
+        assert is_single_file(str(file(tmp_path / f"model-a{end}"))), end
 
 
 def test_an_absent_path_names_the_nearest_folder(tmp_path: Path) -> None:
