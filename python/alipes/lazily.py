@@ -40,6 +40,8 @@ def lazily(
         home = homes.get(name)
         if home is None:
             message = f"module {package!r} has no attribute {name!r}"
+            if package == "alipes" and (hint := _hint(name)):
+                raise AttributeError(f"{message}: {hint}")
             raise AttributeError(message, name=name, obj=sys.modules[package])  # Python adds the name that was meant
         value: object = getattr(import_module(home), name)
         _name_loaded()
@@ -50,6 +52,16 @@ def lazily(
         return sorted({*vars(sys.modules[package]), *homes})
 
     return find, names
+
+
+def _hint(name: str) -> str:
+    """What stands for a name that another package has; empty for names that Python itself looks for."""
+    if name.startswith("_"):
+        return ""
+    from alipes.synonyms import synonym  # right names need no hint
+
+    row = synonym("import alipes", name)
+    return row.hint if row is not None else ""
 
 
 def _name_loaded() -> None:

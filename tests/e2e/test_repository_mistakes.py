@@ -131,13 +131,16 @@ def test_a_terminal_ends_with_addresses_and_what_to_type(tmp_path: Path) -> None
     table, _, block = shown.partition("\nalipes ")
     first, *rest = block.splitlines()
     assert first.endswith(" is ready")
-    assert [line.split(":")[0].split() for line in rest if "://" in line] == [
+    addresses = "\n".join(rest).strip().partition("\n\n")[0]
+    assert [line.split(":")[0].split() for line in addresses.splitlines()] == [
         ["HTTP", "http"],
         ["gRPC", "grpc"],
         ["metrics", "http"],
     ]
     assert "http://localhost:" in block
     assert "  Try it:  curl localhost:" in block
+    warned = " ".join(block.rpartition("\n\n")[2].split())
+    assert warned.startswith("Anybody who reaches http://0.0.0.0 and grpc://0.0.0.0 can ask its models: --api-key ")
     assert "/v2/models/double" in block
     assert all(len(line) <= 80 for line in (*block.splitlines(), *table[table.index("┏") :].splitlines()))
     words = "".join(character for character in table if character not in "│ \n")
@@ -155,7 +158,7 @@ def test_a_terminal_sees_of_tritonserver_what_triton_says(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("paths", "said"),
     [
-        ([], "holds no model: put one at {models}/NAME/1/model.onnx (docs/tutorial/first-model.md)"),
+        ([], "holds no model: put one at {models}/NAME/1/model.onnx (alipes help files)"),
         (["net.onnx"], "holds no model: move {models}/net.onnx to {models}/net/1/model.onnx: "),
         (["1/model.onnx"], "serve its parent: alipes serve {parent} (model repository '{models}' looks like the"),
         (["config.pbtxt", "1/x"], "serve its parent: alipes serve {parent} (model repository '{models}' looks like"),
@@ -219,6 +222,6 @@ def test_a_load_on_request_is_refused_with_the_advice(tmp_path: Path) -> None:
         text = json.loads(failure.value.read())["error"]
     assert text.startswith("load failed for model 'net': version 1 is at UNAVAILABLE state: Unsupported: backend")
     assert text.endswith(
-        "serve the ONNX file that net/1/model.plan was built from, as net/1/model.onnx (docs/how-to/use-gpus.md): it "
+        "serve the ONNX file that net/1/model.plan was built from, as net/1/model.onnx (alipes help gpus): it "
         "is a TensorRT plan\n"
     )

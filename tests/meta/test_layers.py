@@ -17,7 +17,7 @@ ALLOWED = {
     "errors": set(),
     "datatypes": set(),
     "types": set(),
-    "lazily": set(),
+    "lazily": {"synonyms"},
     "leaving": set(),
     "process_folder": set(),
     "disclosure": set(),
@@ -40,7 +40,7 @@ ALLOWED = {
     "quickstart": {"client", "loadtest"},
     "local_ports": set(),
     "handover": {"local_ports"},
-    "client": {"config", "fitting", "local_ports", "progress"},
+    "client": {"config", "fitting", "local_ports", "progress", "synonyms"},
     # On use alone: the table of flags for keywords, the client that a server's own verbs ask with, and what serves
     # functions of the script, which `double.serve()` of a worker's decorator needs too.
     "serve": {"apps", "attached", "local_ports", "progress", "config", "client", "repository", "synonyms"},

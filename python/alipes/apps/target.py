@@ -54,11 +54,19 @@ def target_of(text: str) -> Target:
     if match := _FILE.fullmatch(text):
         file = Path(match["file"]).expanduser().absolute()
         if not file.is_file():
-            raise ConfigError(
-                f"there is no file {match['file']}; alipes init writes a first app", key="model-repository"
-            )
+            raise ConfigError(_absent(file, match["file"]), key="model-repository")
         return Target(text, file=str(file), name=match["name"] or "")
     match = _MODULE.fullmatch(text)
     if match is None:
         raise ConfigError(f"{text} is no app: name a file, app.py, or a module with a model, package.module:name")
     return Target(text, module=match["module"], root=str(Path.cwd()), name=match["name"])
+
+
+def _absent(file: Path, text: str) -> str:
+    from alipes.config.nearest import ALIKE, nearest  # the right name needs no advice
+
+    beside = {one.stem: one for one in file.parent.glob("*.py")} if file.parent.is_dir() else {}
+    close = nearest(file.stem, beside, ALIKE)
+    if close is None:
+        return f"there is no file {text}; alipes init writes a first app"
+    return f"did you mean {Path(text).with_name(beside[close].name)}? There is no file {text}"

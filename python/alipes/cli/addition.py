@@ -119,7 +119,7 @@ def _mended(error: ExportError, platform: Platform, file: Path) -> tuple[str, st
     text = _COPY.sub(str(file), str(error))
     if platform is Platform.PYTHON and "TritonPythonModel" in text:
         return (
-            "write a class TritonPythonModel (docs/how-to/serve-python.md); for a plain function use "
+            "write a class TritonPythonModel (alipes help python); for a plain function use "
             "Model.export_version(function)",
             text,
         )

@@ -20,6 +20,7 @@ from alipes.cli.completion import completion
 from alipes.cli.deploy import deploy_app
 from alipes.cli.detached import launch, status, stop
 from alipes.cli.grouped_help import GroupedCommand
+from alipes.cli.help import help_about
 from alipes.cli.init import init
 from alipes.cli.link_names import link_names
 from alipes.cli.loadtest import HELP as LOADTEST_HELP
@@ -45,6 +46,7 @@ _HELP = """Serves trained models over HTTP and gRPC, as NVIDIA Triton does.
   alipes serve --help       the flags that people use
   alipes loadtest MODEL     measure how fast a server answers
   alipes batch run MODEL    answer what many files hold
+  alipes help TOPIC         read how something is done
 """
 
 app = typer.Typer(
@@ -154,6 +156,7 @@ def explain(context: typer.Context) -> int:
     return explain_values(context.args)
 
 
+app.command("help", short_help="Print what a command takes, or how something is done.")(help_about)
 app.command(help=COMPLETION_HELP, short_help="Print the script that completes words in bash, zsh or fish.")(completion)
 app.command(short_help="Write a first app, its test, and a request to try.")(init)
 app.command(short_help="Watch a model read handwritten digits.")(quickstart)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from alipes.cli.failures import CommandFailed, UsageFailed
+from alipes.cli.unknown import nearest_option
 from alipes.cli.values import Array, array_of, content_array, fitted, json_of, number, parsed, short
 from alipes.client.signature import Signature, TensorSpec
-from alipes.config.nearest import nearest, nearest_first
+from alipes.config.nearest import nearest_first
 from alipes.synonyms import synonym
 
 __all__ = ["Reader", "TypedRequest", "check_options", "described"]
@@ -72,7 +74,7 @@ class Reader:
         return self._complete()
 
     def call(self, words: Sequence[str]) -> TypedRequest:
-        """The request of `ask`: values in the order of the inputs, then `INPUT=VALUE` words.
+        """The request of `ask`: values in the order of the inputs, then `INPUT=VALUE` words; or an object with all.
 
         Raises:
             UsageFailed: If there are more values than inputs, or fewer, or an input has two.
@@ -80,6 +82,9 @@ class Reader:
         """
         named, bare = self._sorted(words)
         specs = list(self._signature.inputs.values())
+        if len(bare) == 1 and not named and (document := self._arguments(bare[0])):
+            self._add_document(document)
+            return self._complete()
         if len(bare) > len(specs):
             raise UsageFailed(described(self._signature), f"there are {len(bare)} values for {_inputs(len(specs))}")
         for spec, word in zip(specs, bare, strict=False):
@@ -105,6 +110,14 @@ class Reader:
             else:
                 named[self._input(name).name] = value
         return named, bare
+
+    def _arguments(self, word: str) -> dict[str, Any] | None:
+        """The object of all arguments that curl would send; None where the word is the value of the first."""
+        try:
+            document = json.loads(word) if word.lstrip().startswith("{") else None
+        except ValueError:
+            return None
+        return document if document and document.keys() <= self._signature.inputs.keys() else None
 
     def _add_only(self, word: str) -> None:
         """Takes the only word: the value of the only input, or a document with values for several."""
@@ -205,8 +218,13 @@ def described(signature: Signature) -> str:
     return f"model '{signature.model}' takes {' '.join(inputs) or 'nothing'}"
 
 
-def check_options(words: Iterable[str], options: Iterable[str]) -> None:
+def check_options(called: str, words: Iterable[str], options: Iterable[str]) -> None:
     """Refuses words that look like options: negative numbers stand among the words, so these are not looked at before.
+
+    Args:
+        called: The command, such as `alipes ask`.
+        words: What stands behind it.
+        options: The options that there are.
 
     Raises:
         UsageFailed: If there is one.
@@ -214,15 +232,17 @@ def check_options(words: Iterable[str], options: Iterable[str]) -> None:
     for word in words:
         if word.startswith("-") and len(word) > 1 and number(word.partition(",")[0]) is None:
             name = word.partition("=")[0]
-            raise UsageFailed(_meant(name, list(options)) or "--help lists the options", f"no option is {name}")
+            raise UsageFailed(_meant(called, name, list(options)), f"there is no option {name}; --help lists them")
 
 
-def _meant(name: str, options: Sequence[str]) -> str:
-    row = synonym("clients", name.lstrip("-"))
-    if row is not None and (not row.meant or row.meant in options):
-        return row.hint
-    close = nearest(name, options)
-    return f"did you mean {close}?" if close else ""
+def _meant(called: str, name: str, options: Sequence[str]) -> str:
+    for place in (called, "clients"):
+        row = synonym(place, name.lstrip("-"))  # type: ignore[arg-type]
+        if row is not None and (not row.meant or row.meant in options):
+            return row.hint
+    if close := nearest_option(name, options):
+        return f"did you mean {close}?"
+    return f"write a value without dashes: {called} NAME {name.lstrip('-')}=VALUE"
 
 
 def _inputs(count: int) -> str:

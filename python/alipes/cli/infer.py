@@ -65,7 +65,7 @@ def infer(  # noqa: PLR0913, PLR0917  # one parameter is one option
         from alipes.cli.arguments import Reader, check_options
 
         words = inputs or []
-        check_options(words, _options(context))
+        check_options("alipes infer", words, _options(context))
         with connect(url, read_headers(header, api_key), tls_roots, timeout) as client:
             signature = client.signature(model, version)
             typed = Reader(signature).request(words)
@@ -92,7 +92,7 @@ def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
         typer.Argument(
             metavar="ARGUMENT",
             show_default=False,
-            help="By position, or NAME=VALUE: a number, JSON, text, @FILE or -.",
+            help="By position, NAME=VALUE, or one JSON object: a number, JSON, text, @FILE or -.",
         ),
     ] = None,
     url: Url = None,
@@ -112,7 +112,7 @@ def ask(  # noqa: PLR0913, PLR0917  # one parameter is one option
         from alipes.cli.arguments import Reader, check_options
 
         words = arguments or []
-        check_options(words, _options(context))
+        check_options("alipes ask", words, _options(context))
         with connect(url, read_headers(header, api_key), tls_roots, timeout) as client:
             signature = client.signature(function, version)
             typed = Reader(signature).call(words)

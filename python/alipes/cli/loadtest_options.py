@@ -160,7 +160,9 @@ Rounds = Annotated[
 ]
 
 PostPath = Annotated[str | None, _option(_OTHER, "--path", "Post --body there, whatever serves it.", "PATH")]
-Body = Annotated[list[Path] | None, _option(_OTHER, "--body", "What is posted; any number, in turn.", "FILE")]
+Body = Annotated[
+    list[Path] | None, _option(_OTHER, "--body", "What is posted, a file or JSON; any number, in turn.", "FILE")
+]
 ContentType = Annotated[str, _option(_OTHER, "--content-type", "Content type of --body.", "TYPE", shown=True)]
 
 WindowLength = Annotated[float, _option(_MEASURED, "--window", "Length of a window.", "SECONDS", min=0.01, shown=True)]

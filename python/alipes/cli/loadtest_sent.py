@@ -28,6 +28,8 @@ __all__ = ["Sender", "Sent"]
 Arrays: TypeAlias = "Mapping[str, np.ndarray[Any, Any]]"
 """The arrays of a file, by input."""
 
+_JSON: Final = ("{", "[", '"')
+"""How JSON begins that is typed in the place of a file."""
 _LEAST_SEQUENCES: Final = 64
 """Correlation ids, where the command line names no number."""
 
@@ -71,6 +73,11 @@ class Sent:
             (
                 bool(self.replay) and (path or mix or made or of_tensors),
                 "give --replay without other options of what is sent, but MODEL and --model-version",
+            ),
+            (
+                "://" in self.model,
+                "write alipes loadtest --url ADDRESS MODEL for a model, or --url ADDRESS --path /NAME --body FILE for "
+                "a path: an address is no model",
             ),
             (path and (bool(self.model) or not self.body), "give --path with --body, and without a model"),
             (
@@ -134,7 +141,7 @@ class Sender:
 
         sent = self.sent
         if sent.path is not None:
-            return Posts(sent.path, [one.read_bytes() for one in sent.body], sent.content_type)
+            return Posts(sent.path, [_body(one) for one in sent.body], sent.content_type)
         if sent.replay:
             return self._replayed(model, address, version or sent.version)
         if not model:
@@ -242,6 +249,21 @@ class Sender:
                 f"give --sequences as many correlation ids as there are callers: {number} of {self.callers}"
             )
         return Sequences(made, length, number or max(self.callers, _LEAST_SEQUENCES))
+
+
+def _body(word: Path) -> bytes:
+    """What is posted: a file's bytes, or the JSON that was typed in its place.
+
+    Raises:
+        UsageFailed: If it is neither.
+    """
+    text = str(word)
+    if text.startswith(_JSON):
+        return text.encode()
+    try:
+        return word.read_bytes()
+    except OSError as error:
+        raise UsageFailed("give --body a file, or the JSON itself", f"{text}: {error.strerror}") from error
 
 
 def _sequences(text: str) -> tuple[int, int | None]:

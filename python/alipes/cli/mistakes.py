@@ -71,9 +71,19 @@ def usage_mistake(at: Command, error: Exception) -> str | None:
     parameter: Any = getattr(error, "param", None)
     missing = parameter is not None and not str(getattr(error, "message", ""))
     if missing and parameter.param_type_name == "argument":
-        name = (parameter.metavar or parameter.name).upper()
-        return f"{called} needs a {name}: {called} {name}"
+        name = (parameter.metavar or parameter.name).upper().removesuffix("...")
+        article = "" if name.endswith("S") else "an " if name[0] in "AEIO" else "a "
+        return f"{called} needs {article}{name}: {called} {_arguments(at)}"
+    if missing and parameter.param_type_name == "option":
+        value = (parameter.metavar or "VALUE").upper()
+        return f"{called} needs {parameter.opts[-1]} {value}\n{called} --help has examples"
     return f"{_sentence(error)}; see\n{called} --help"
+
+
+def _arguments(at: Command) -> str:
+    """The arguments that a command needs, as its help has them."""
+    arguments = [one for one in at.command.params if one.param_type_name == "argument" and one.required]
+    return " ".join((one.metavar or one.name).upper() for one in arguments)
 
 
 def _beyond(value: str, least: str, most: str) -> str:

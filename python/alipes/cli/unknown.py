@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from alipes.config.nearest import nearest
+from alipes.config.nearest import ALIKE, MISSPELLED, nearest
 from alipes.synonyms import SYNONYMS, Synonym, synonym, words_at
 
-__all__ = ["Command", "unknown_command", "unknown_option"]
+__all__ = ["Command", "nearest_option", "unknown_command", "unknown_option"]
+
+_SHARED: Final = {"clients": "--url", "deployments": "--set"}
+"""Places that several commands share, and the option by which those are known."""
 
 _LONG: Final = 5
 """Letters of a synonym that spellings are compared with: shorter ones look like too much."""
@@ -50,7 +53,7 @@ def unknown_command(at: Command, word: str) -> str:
     if row is None and (elsewhere := _commands(at.root).get(word)):
         return f"did you mean {' or '.join(elsewhere)}?\n{seen}"
     if row is None:
-        close = nearest(word, [*at.names, *_long_words(at.called)])
+        close = _nearest_command(at, word)
         row = _synonym(at.called, close) if close and close not in at.names else None
         if close and row is None:
             return f"did you mean {at.called} {close}?\n{seen}"
@@ -63,11 +66,23 @@ def unknown_option(at: Command, option: str) -> str:
     word = option.lstrip("-")
     if row := next(_rows(at, word), None):
         return f"{row.hint}\n{seen}"
-    close = nearest(option, at.options)
+    close = nearest_option(option, at.options)
     elsewhere = _others(at, option)
     if elsewhere and (close is None or (option.startswith("--") and close[2:] not in word)):
         return f"{option} is an option of {' and '.join(elsewhere)}\n{seen}"
     return f"did you mean {close}?\n{seen}" if close else seen
+
+
+def nearest_option(option: str, known: Iterable[str]) -> str | None:
+    """The known option that is spelled like another; dashes, which all have, do not make them alike."""
+    plain = {one.lstrip("-"): one for one in known}
+    return plain.get(nearest(option.lstrip("-"), plain, ALIKE) or "")
+
+
+def _nearest_command(at: Command, word: str) -> str | None:
+    """A command, or a synonym of one, that is spelled like a word."""
+    found = (nearest(word, at.names, ALIKE), nearest(word, _long_words(at.called), MISSPELLED))
+    return nearest(word, [one for one in found if one])
 
 
 def _served(called: str, word: str) -> str:
@@ -93,7 +108,7 @@ def _long_words(called: str) -> Sequence[str]:
 
 def _rows(at: Command, word: str) -> Iterator[Synonym]:
     """Rows for an option, those of the command itself first; none that means an option which this command lacks."""
-    places = [at.called, *(["clients"] if "--url" in at.options else [])]
+    places = [at.called, *(place for place, mark in _SHARED.items() if mark in at.options)]
     for place in places:
         row = _synonym(place, word)
         if row is not None and (not row.meant or row.meant in at.options):

@@ -14,11 +14,11 @@ from typing import Final
 
 __all__ = ["ALL_KINDS", "FileKind", "folder_kind", "kind_at", "kind_of_bytes", "kind_of_name"]
 
-_EXPORT: Final = "docs/how-to/export-models.md"
-_PYTORCH: Final = "docs/how-to/serve-pytorch.md"
-_SKLEARN: Final = "docs/how-to/serve-sklearn.md"
-_TENSORFLOW: Final = "docs/how-to/serve-tensorflow.md"
-_GPUS: Final = "docs/how-to/use-gpus.md"
+_EXPORT: Final = "alipes help export"
+_PYTORCH: Final = "alipes help pytorch"
+_SKLEARN: Final = "alipes help sklearn"
+_TENSORFLOW: Final = "alipes help tensorflow"
+_GPUS: Final = "alipes help gpus"
 
 _HEAD_BYTES: Final = 4096
 """First bytes that are looked at: enough for the first keys of a document."""

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from alipes.config.flags import SERVE_FLAGS, find_for_serve
+from alipes.config.nearest import ALIKE, MISSPELLED, nearest
 from alipes.synonyms import synonym, words_at
 
 __all__ = ["guess"]
@@ -40,11 +41,11 @@ def guess(name: str) -> str:
 def _near(name: str) -> Iterator[str]:
     """Names that look like this one, the nearest first; behind a short form the flag that it stands for."""
     names = [flag.name for flag in SERVE_FLAGS]
-    found = [name] if name in names else get_close_matches(name, [*names, *_LONG_SYNONYMS], n=_SHOWN)
-    if found and found[0] not in names:
-        yield found[0]
+    found = [name] if name in names else get_close_matches(name, names, n=_SHOWN, cutoff=ALIKE)
+    close = nearest(name, _LONG_SYNONYMS, MISSPELLED)
+    if close and nearest(name, [close, *found]) == close:
+        yield close
         return
-    found = [one for one in found if one in names]
     for close in found[:1] if len(name) > len("port") else found:
         yield close
         yield from {"port": ("http-port",), "host": ("http-address",)}.get(close, ())

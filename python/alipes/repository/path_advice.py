@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from alipes.config.advice import loose_advice
-from alipes.config.file_kinds import ALL_KINDS, FileKind, kind_at
+from alipes.config.file_kinds import ALL_KINDS, FileKind, kind_at, kind_of_name
 from alipes.config.model_files import SERVED_FILES
-from alipes.config.nearest import nearest
+from alipes.config.nearest import ALIKE, nearest
 from alipes.config.paths import kind_of
 
 __all__ = ["beside_advice", "empty_advice", "refused_advice"]
@@ -27,6 +27,13 @@ _ENDS: Final = tuple(
 
 # Names that one that is absent is compared with, at most.
 _COMPARED: Final = 1000
+
+
+_NO_MODEL: Final = {
+    ".ipynb": "call alipes.Server(function) in the notebook, or move its function into an app.py and serve that",
+}
+"""What to do with files that hold code, by their endings."""
+_HUB: Final = ("huggingface.co", "hf.co")
 
 
 def refused_advice(path: Path) -> str:
@@ -51,7 +58,7 @@ def empty_advice(path: Path) -> str:
     for one in found:
         if advice := _loose(one):
             return advice
-    return f"put one at {path}/NAME/1/model.onnx (docs/tutorial/first-model.md)"
+    return f"put one at {path}/NAME/1/model.onnx (alipes help files)"
 
 
 def beside_advice(path: Path) -> str:
@@ -74,6 +81,8 @@ def _file_advice(path: Path) -> str:
     if path.parent.name.isdigit() and len(path.parents) > 2:
         return f"serve the folder of its repository: alipes serve {path.parents[2]}"
     kind, version = _kind(path), f"MODELS/{path.stem}/1"
+    if path.suffix in _NO_MODEL:
+        return _NO_MODEL[path.suffix]
     if kind is None:
         return (
             f"{path.name} is no file of a model: serve a folder of models, a program in Python (app.py), or a file "
@@ -105,7 +114,25 @@ def _absent_advice(path: Path) -> str:
         beside = [entry.name for entry in sorted(missing.parent.iterdir())[:_COMPARED] if entry.is_dir()]
     except OSError:
         beside = []
-    close = nearest(missing.name, beside)
-    if close is None:
-        return f"there is no folder {missing}: make it, or name the one that holds the models"
-    return f"did you mean {Path(missing.parent, close, path.relative_to(missing))}?"
+    if close := nearest(missing.name, beside):
+        return f"did you mean {Path(missing.parent, close, path.relative_to(missing))}?"
+    if missing == path and (file := _file_beside(path)):
+        return f"did you mean {file}?"
+    if missing.name in _HUB:
+        return f"say hf://{path.relative_to(missing)}"
+    if kind_of_name(path.name) is not None:
+        return f"there is no file {path}: name one that is there"
+    return f"there is no folder {missing}: make it, or name the one that holds the models"
+
+
+def _file_beside(path: Path) -> Path | None:
+    """The file that was meant: one without its ending, or a model's whose name is spelled so."""
+    try:
+        files = [one for one in sorted(path.parent.iterdir())[:_COMPARED] if one.is_file()]
+    except OSError:
+        return None
+    served = [one for one in files if kind_of_name(one.name) is not None]
+    if whole := [one for one in served if one.stem == path.name]:
+        return whole[0]
+    alike = {one.stem: one for one in served if one.suffix == path.suffix}
+    return alike.get(nearest(path.stem, alike, ALIKE) or "")

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from types import FunctionType, MethodType
 
-from alipes.apps.target import is_app
-from alipes.errors import ServeError
+from alipes.apps.target import is_app, target_of
+from alipes.errors import ConfigError, ServeError
 
 __all__ = ["are_functions", "repository_of"]
 
@@ -31,6 +31,10 @@ def repository_of(folder: str | os.PathLike[str]) -> str:
         return text
     path = Path(text).expanduser().absolute()
     if is_app(text):
+        try:
+            target_of(text)
+        except ConfigError as error:
+            raise ServeError(str(error)) from error
         return text if path.suffix != ".py" else str(path)
     if not path.is_dir():
         if path.is_file() and _is_model(path):

@@ -14,6 +14,7 @@ from alipes.types import IndexEntry, ModelState
 __all__ = ["Greeting", "address_of"]
 
 # Most models that the line of the log names.
+_WIDTH: Final = 80
 _NAMED: Final = 10
 
 _EVERYWHERE: Final = ("0.0.0.0", "[::]", "::")
@@ -41,8 +42,12 @@ class Greeting:
     loads_on_request: bool = False
     has_docs: bool = False
 
-    def block(self) -> str:
-        """The block for a terminal, without the models, which have a table."""
+    def block(self, strangers: str = "") -> str:
+        """The block for a terminal, without the models, which have a table.
+
+        Args:
+            strangers: What anybody can do who reaches the server; empty where none can.
+        """
         lines = [f"alipes {self.version} is ready", ""]
         is_link = self.metrics is not None and "://" in self.metrics
         metrics = f"{self.metrics}/metrics" if is_link else self.metrics
@@ -55,6 +60,15 @@ class Greeting:
         if not any(map(_serves, self.entries)):
             lines.append("  No model is served yet.")
         lines.append("  Ctrl-C stops the server.")
+        if strangers:
+            import textwrap  # a log needs none of it
+
+            text = strangers[:1].upper() + strangers[1:] + "."
+            indent = "  "
+            wrapped = textwrap.wrap(
+                text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+            )
+            lines += ["", *wrapped]
         return "\n".join(lines)
 
     def line(self) -> str:

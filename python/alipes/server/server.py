@@ -362,8 +362,7 @@ class InProcessServer:
             has_docs=self._has_docs,
         )
         if self._on_terminal() and options.log.info:
-            print(greeting.block(), file=sys.stderr, flush=True)
-            self._warn_of_strangers()
+            print(greeting.block(reached_by_anybody(options) or ""), file=sys.stderr, flush=True)
             return
         _log_addresses(addresses)
         log.info("%s", greeting.line())

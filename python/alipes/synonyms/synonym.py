@@ -9,16 +9,30 @@ __all__ = ["Place", "Synonym"]
 
 Place: TypeAlias = Literal[
     "alipes",
+    "alipes ask",
+    "alipes batch run",
+    "alipes client",
+    "alipes config",
     "alipes deploy",
+    "alipes deploy image",
+    "alipes infer",
     "alipes models",
     "alipes repo",
     "alipes serve",
     "alipes loadtest",
     "clients",
+    "deployments",
     "alipes.serve",
     "@alipes.model",
+    "import alipes",
+    "alipes.Client",
+    "client.",
 ]
-"""Where something was typed: behind a command; `clients` are all commands with `--url`; the last two are keywords."""
+"""Where something was typed.
+
+Behind a command; `clients` are all commands with `--url`, `deployments` all with `--set`. Then in Python: keywords of
+two calls, names of the package, keywords of a client and its methods.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
+from alipes.synonyms.deployment import BY_DESCRIPTION, DEPLOY, IMAGE
+from alipes.synonyms.in_python import CLIENT, CLIENT_KEYWORDS, KEYWORDS_OF_MODEL, KEYWORDS_OF_SERVE, PACKAGE
 from alipes.synonyms.synonym import Place, Synonym
 
 __all__ = ["SYNONYMS"]
+
+_REPOSITORY: Final = "name the folder of models by itself: alipes serve FOLDER"
+_INSTANCES: Final = (
+    "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }"
+)
+_DEVICE: Final = (
+    'a function says @alipes.model(device="gpu"), and a folder\'s config.pbtxt instance_group { kind: KIND_GPU }'
+)
+_BATCH: Final = "a function says @alipes.model(max_batch_size=8), and a folder's config.pbtxt max_batch_size: 8"
+_DELAY: Final = (
+    "a function says @alipes.model(max_batch_size=8, max_delay=0.005), and a folder's config.pbtxt "
+    "dynamic_batching { max_queue_delay_microseconds: 5000 }"
+)
+_OPEN: Final = "/docs and /openapi.json are there for functions; --enable-docs-url has them for all models"
 
 _COMMANDS: Final = (
     Synonym("serving start run up server dev host app tritonserve", meant="alipes serve"),
@@ -57,7 +73,7 @@ _COMMANDS: Final = (
     Synonym("model-analyzer analyze analyzer", meant="alipes model_analyzer"),
     Synonym("optimize optimise autotune auto-tune search sweep", meant="alipes tune"),
     Synonym(
-        "predict call query request invoke inference test try",
+        "predict call query request invoke inference test try curl http grpc shell repl console chat",
         says="alipes ask NAME calls a function, alipes infer MODEL asks a model",
     ),
     Synonym("new create scaffold template project bootstrap startproject", meant="alipes init"),
@@ -80,24 +96,52 @@ _COMMANDS: Final = (
     ),
     Synonym("metrics prometheus statistics", says="alipes stats shows counters; curl localhost:8002/metrics has all"),
     Synonym("sdk codegen generate", meant="alipes client generate"),
+    Synonym(
+        "v",
+        says="-V prints the version; -v belongs behind alipes serve",
+    ),
+    Synonym("gpu gpus nvidia cuda device devices", says=_DEVICE),
+    Synonym("env environment variables settings", meant="alipes config explain"),
+    Synonym("cache", says="alipes serve FOLDER --cache-config=local,size=BYTES keeps responses"),
+    Synonym(
+        "login logout auth",
+        says="alipes deploy image --push takes the logins of docker and podman; alipes serve --api-key asks for a key",
+    ),
+    Synonym(
+        "notebook jupyter ipython colab",
+        says="in a notebook, alipes.Server(function) serves a function, and alipes.Server('FOLDER') models",
+    ),
+    Synonym(
+        "backend backends platform platforms framework frameworks formats",
+        says="alipes repo list FOLDER shows what serves each model, alipes help files which files are served",
+    ),
+    Synonym("plugin plugins extension extensions", meant="alipes help"),
     Synonym("upgrade update self-update", says="pip install --upgrade alipes brings the newest release"),
 )
 
-_DEPLOY: Final = (
-    Synonym("docker build container containerize oci podman", meant="alipes deploy image"),
-    Synonym("dockerfile", meant="alipes deploy image --dockerfile"),
-    Synonym("push publish", meant="alipes deploy image --push"),
-    Synonym("k8s kubectl kube", meant="alipes deploy kubernetes"),
-    Synonym("docker-compose", meant="alipes deploy compose"),
-    Synonym("service unit systemctl", meant="alipes deploy systemd"),
-    Synonym("chart charts", meant="alipes deploy helm"),
-    Synonym("up start run create install", meant="alipes deploy apply"),
-    Synonym("down delete destroy uninstall stop", meant="alipes deploy remove"),
-    Synonym("list ls ps get", meant="alipes deploy status"),
-    Synonym("undo revert", meant="alipes deploy rollback"),
-    Synonym("grafana prometheus alerts", meant="alipes deploy dashboards"),
-    Synonym("proxy gateway load-balancer", meant="alipes deploy envoy"),
-    Synonym("gke gcp google", says="a script makes clusters of Google Cloud: alipes.cloud.google"),
+_ASK: Final = (
+    Synonym(
+        "data d input inputs i body payload file f args arguments values",
+        says="write values behind the name: alipes ask NAME sound=[1,2], alipes ask NAME @FILE, or a JSON object",
+    ),
+    Synonym("model m model-name", says="name it by itself: alipes ask NAME, alipes infer MODEL"),
+)
+
+_BATCH_RUN: Final = (
+    Synonym("input inputs i data", says="name the inputs by themselves: alipes batch run MODEL INPUTS --output FOLDER"),
+    Synonym("model m", says="name the model by itself: alipes batch run MODEL INPUTS --output FOLDER"),
+)
+
+_CLIENT: Final = (
+    Synonym("new create write init python module sdk codegen", meant="alipes client generate"),
+    Synonym("ask call predict", meant="alipes ask"),
+    Synonym("infer query", meant="alipes infer"),
+)
+
+_CONFIG: Final = (
+    Synonym("show get print dump view cat list ls describe", meant="alipes config explain"),
+    Synonym("validate check lint verify test", meant="alipes repo list --check"),
+    Synonym("set edit init create new", says="flags go into alipes.toml, what is a model's own into its config.pbtxt"),
 )
 
 _MODELS: Final = (
@@ -112,33 +156,77 @@ _REPO: Final = (
     Synonym("check validate lint verify", meant="alipes repo list --check"),
     Synonym("push register import upload", meant="alipes repo add"),
     Synonym("init create new", says="a repository is a folder: alipes repo add FOLDER FILE makes it"),
+    Synonym("remove rm delete del", says="a model is a folder: rm -r FOLDER/MODEL removes it"),
+    Synonym("serve", meant="alipes serve"),
 )
-
-_REPOSITORY: Final = "name the folder of models by itself: alipes serve FOLDER"
-_INSTANCES: Final = (
-    "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }"
-)
-_DEVICE: Final = (
-    'a function says @alipes.model(device="gpu"), and a folder\'s config.pbtxt instance_group { kind: KIND_GPU }'
-)
-_BATCH: Final = "a function says @alipes.model(max_batch_size=8), and a folder's config.pbtxt max_batch_size: 8"
-_DELAY: Final = (
-    "a function says @alipes.model(max_batch_size=8, max_delay=0.005), and a folder's config.pbtxt "
-    "dynamic_batching { max_queue_delay_microseconds: 5000 }"
-)
-_OPEN: Final = "/docs and /openapi.json are there for functions; --enable-docs-url has them for all models"
 
 _SERVE: Final = (
     Synonym("bind ip", meant="--host"),
     Synonym("listen address addr", meant="--host / --port"),
     Synonym("p", meant="--port"),
     Synonym("c f config-file", meant="--config"),
-    Synonym("name", meant="--id"),
+    Synonym(
+        "name", says='--id names the server; a function says @alipes.model(name="..."), a folder is named as its model'
+    ),
     Synonym("grpc", meant="--allow-grpc / --grpc-port"),
     Synonym("http", meant="--allow-http / --http-port"),
     Synonym("metrics prometheus", meant="--allow-metrics / --metrics-port"),
     Synonym("json log-json", meant="--log-format=JSON"),
     Synonym("timeout", meant="--exit-timeout-secs / --idle-timeout-secs"),
+    Synonym(
+        "request-timeout timeout-seconds inference-timeout max-time",
+        says="a function says @alipes.model(timeout=30), and each client how long it waits",
+    ),
+    Synonym("http-only no-http2", says="--allow-grpc=false leaves gRPC out, --allow-http=false HTTP"),
+    Synonym("grpc-only", says="--allow-http=false leaves HTTP out"),
+    Synonym("uds unix-socket socket unix", says="--http-address unix:PATH listens at a Unix socket"),
+    Synonym(
+        "token tokens auth auth-token enable-auth require-auth bearer bearer-token password basic-auth apikey secret",
+        meant="--api-key",
+    ),
+    Synonym("username user", says="the server asks for keys, not for names: --api-key KEY"),
+    Synonym(
+        "prefix root-path base-path base-url url-prefix route route-prefix api-prefix",
+        says='a function is at /NAME, which @alipes.model(name="...") names; a proxy adds a prefix',
+    ),
+    Synonym("title description", says="the first line of a function's docstring describes it at /docs"),
+    Synonym("env e environment env-file", says="models have the variables of the shell: A=b alipes serve app.py"),
+    Synonym(
+        "production prod foreground no-reload interactive", says="it is what alipes serve does; leave the flag out"
+    ),
+    Synonym(
+        "limit-concurrency max-concurrency max-concurrent-requests max-inflight max-queue queue-size max-queue-size "
+        "backlog job-queue-size",
+        says="config.pbtxt limits how many wait: dynamic_batching { default_queue_policy { max_queue_size: 16 } }",
+    ),
+    Synonym(
+        "max-requests max-requests-jitter limit-max-requests worker-lifetime",
+        says="processes of models are not replaced by age: leave the flag out",
+    ),
+    Synonym("warmup warm-up", says="a folder's config.pbtxt says model_warmup"),
+    Synonym(
+        "quantize quantization dtype precision half fp16 int8 trust-remote-code",
+        says="a model is served with the numbers that its file has: convert the file",
+    ),
+    Synonym("dry-run check validate", says="alipes repo list FOLDER --check says what would not be served"),
+    Synonym(
+        "requirements requirement pip python venv conda virtualenv install packages",
+        says="functions run in the Python that alipes is installed in: pip install what they import",
+    ),
+    Synonym(
+        "backend runtime platform framework model-type model-format engine",
+        says='a file says what serves it by its ending, and a folder\'s config.pbtxt as backend: "onnxruntime"',
+    ),
+    Synonym("color colour no-color no-colour colors", says="the variable NO_COLOR=1 leaves colours out"),
+    Synonym(
+        "access-log access-logs log-requests log-requests-level request-log", says="-v writes a line for each request"
+    ),
+    Synonym("health-path health health-check", says="GET /v2/health/ready and /v2/health/live are there"),
+    Synonym(
+        "cpus cpu num-cpus cores memory memory-limit mem",
+        says="the system limits a server: taskset -c 0-3 alipes serve FOLDER, or systemd and containers",
+    ),
+    Synonym("open browser", says="open http://localhost:8000/docs in a browser once it is ready"),
     Synonym("graceful-timeout shutdown-timeout timeout-graceful-shutdown", meant="--exit-timeout-secs"),
     Synonym("keep-alive keepalive timeout-keep-alive", meant="--idle-timeout-secs"),
     Synonym(
@@ -150,14 +238,15 @@ _SERVE: Final = (
     Synonym("shm shared-memory", meant="--allow-client-shm"),
     Synonym("tls ssl https use-ssl use-tls", meant="--http-use-ssl"),
     Synonym("tls-cert ssl-cert ssl-certfile cert certfile certificate", meant="--http-server-cert"),
-    Synonym("tls-key ssl-key ssl-keyfile key keyfile private-key", meant="--http-server-key"),
+    Synonym("key", meant="--api-key / --http-server-key"),
+    Synonym("tls-key ssl-key ssl-keyfile keyfile private-key", meant="--http-server-key"),
     Synonym("tls-ca ssl-ca ssl-ca-certs ca cacert ca-cert", meant="--http-root-cert"),
     Synonym(
         "cors cors-origin allow-cors enable-cors allow-origin allow-origins allowed-origins cors-allow-origins",
         meant="--cors-origins",
     ),
     Synonym("proxy-headers forwarded-allow-ips trusted-hosts", meant="--trusted-proxies"),
-    Synonym("docs ui swagger openapi", says=_OPEN),
+    Synonym("docs ui swagger openapi docs-url", says=_OPEN),
     Synonym(
         "model models m repo repository path folder dir directory model-path models-dir model-repo app f-app",
         says=_REPOSITORY,
@@ -174,7 +263,7 @@ _SERVE: Final = (
     Synonym("threads num-threads concurrency", says="--http-thread-count counts network threads; " + _INSTANCES),
     Synonym("debug log-level loglevel d", says="-v says more, -vv still more, -q less"),
     Synonym("silent s", meant="--quiet"),
-    Synonym("output out log logfile access-log o", meant="--log-file"),
+    Synonym("output out log logfile o", meant="--log-file"),
     Synonym("daemon daemonize background detach", says="alipes launch FOLDER starts a server that goes on"),
     Synonym("trace tracing otel otlp", meant="--trace-config"),
     Synonym("url", says="alipes serve starts a server; --host and --port say where"),
@@ -222,52 +311,25 @@ _CLIENTS: Final = (
     Synonym("version", meant="--model-version"),
 )
 
-_KEYWORDS_OF_SERVE: Final = (
-    Synonym("address bind ip", meant="host="),
-    Synonym(
-        "workers replicas instances num_workers processes",
-        says="@alipes.model(instances=4) above the function, or instance_group in the model's config.pbtxt",
-    ),
-    Synonym(
-        "batch_size max_batch_size batch max_batch batching",
-        says="@alipes.model(max_batch_size=8) above the function, or max_batch_size in the model's config.pbtxt",
-    ),
-    Synonym("models model repository folder path model_repository", says="it is the first argument, without a name"),
-    Synonym("log logfile output", meant="log_file="),
-    Synonym("background daemon blocking block", says="`alipes.launch` starts a server that outlives the script"),
-    Synonym("env environment", says="the server has the environment of this script"),
-)
-
-_KEYWORDS_OF_MODEL: Final = (
-    Synonym("batch-size max-batch batch-max-size batchsize", meant="max_batch_size="),
-    Synonym("workers num-workers replicas processes num-replicas workers-per-device count", meant="instances="),
-    Synonym("batching dynamic-batching batchable", meant="batch="),
-    Synonym(
-        "max-latency max-latency-ms batch-timeout batch-delay max-wait max-queue-delay max-delay-ms max-delay-s "
-        "max-batch-delay batch-max-delay",
-        says="did you mean max_delay=? It takes seconds: max_delay=0.005",
-    ),
-    Synonym("gpu gpus cuda accelerator", says='did you mean device="gpu"?'),
-    Synonym("model-name route path endpoint url id", meant="name="),
-    Synonym("max-concurrency concurrent-requests concurrent threads max-concurrent", meant="concurrency="),
-    Synonym("preprocess pre preprocessor before-call", meant="before="),
-    Synonym("postprocess post postprocessor", meant="after="),
-    Synonym("setup on-startup startup on-start init lifespan load", meant="start="),
-    Synonym("teardown on-shutdown shutdown on-stop cleanup close", meant="stop="),
-    Synonym("timeout-s timeout-secs max-time deadline request-timeout", says="did you mean timeout=? It takes seconds"),
-    Synonym("examples sample", meant="example="),
-    Synonym("max-delay-secs", meant="max_delay="),
-)
-
 SYNONYMS: Final[dict[Place, tuple[Synonym, ...]]] = {
     "alipes": _COMMANDS,
-    "alipes deploy": _DEPLOY,
+    "alipes ask": _ASK,
+    "alipes infer": _ASK,
+    "alipes batch run": _BATCH_RUN,
+    "alipes client": _CLIENT,
+    "alipes config": _CONFIG,
+    "alipes deploy": DEPLOY,
+    "alipes deploy image": IMAGE,
+    "deployments": BY_DESCRIPTION,
     "alipes models": _MODELS,
     "alipes repo": _REPO,
     "alipes serve": _SERVE,
     "alipes loadtest": _LOADTEST,
     "clients": _CLIENTS,
-    "alipes.serve": _KEYWORDS_OF_SERVE,
-    "@alipes.model": _KEYWORDS_OF_MODEL,
+    "alipes.serve": KEYWORDS_OF_SERVE,
+    "@alipes.model": KEYWORDS_OF_MODEL,
+    "import alipes": PACKAGE,
+    "alipes.Client": CLIENT_KEYWORDS,
+    "client.": CLIENT,
 }
 """Rows by the place where the words are typed. No word is twice in a place, nor is one that the place has itself."""

@@ -112,6 +112,15 @@ def test_a_function_of_a_script_is_called_in_the_words_of_its_signature(
     assert client.call(name, **arguments) == value
 
 
+def test_arguments_go_by_position_as_in_python(client: Client) -> None:
+    assert client.call("louder", [1, 2]) == [2.0, 4.0]
+    assert client.call("louder", [1, 2], 3) == client.call("louder", [1, 2], factor=3) == [3.0, 6.0]
+    with pytest.raises(InvalidArgument, match=r"^'louder' takes sound, factor: 3 values are more$"):
+        client.call("louder", [1], 2, 3)
+    with pytest.raises(InvalidArgument, match=r"^'louder' has two values for the argument 'sound'$"):
+        client.call("louder", [1], sound=[1])
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "text"),
     [

@@ -120,4 +120,5 @@ def test_it_is_printed_without_a_file(server: ServerProcess) -> None:
     assert done.code == 0
     assert "\nclass Models:\n" in done.out
     compile(done.out, "served.py", "exec")
+    assert alipes("client", "generate", "--url", server.http).out == done.out
     assert alipes("client", "generate", server.http, "--name=a b").code == 2

@@ -235,6 +235,13 @@ def test_the_address_may_name_its_protocol_or_not(protocol: str, server: ServerP
     assert alipes("ask", "--url", addresses[protocol], "double", "1,2").out == "[2.0, 4.0]\n"
 
 
+def test_ask_takes_the_object_of_arguments_that_curl_sends(ask: Callable[..., Done]) -> None:
+    done = ask("repeat", '{"WORD": "ab", "N": 2}')
+    assert (done.code, done.out) == (0, ask("repeat", "ab", "2").out)
+    assert ask("repeat", '{"WORD": "ab"}').message.endswith("there is no value for 'N'")
+    assert ask("repeat", '{"other": 1}', "2").out == ask("repeat", 'WORD={"other": 1}', "N=2").out
+
+
 def test_a_process_of_its_own_prints_the_same(server: ServerProcess) -> None:
     done = alipes_process("ask", "--url", server.http, "double", "1", "2")
     assert (done.code, done.out) == (2, "")

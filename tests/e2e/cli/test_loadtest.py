@@ -155,6 +155,8 @@ def test_a_file_is_sent_to_any_path(server: ServerProcess, tmp_path: Path) -> No
     body.write_text('{"x": 3}')
     done = alipes("loadtest", f"--url=http://{server.http}", "--path=/twice", f"--body={body}", "--count=5", "--json")
     assert json.loads(done.out)["levels"][0]["answers"] == 5
+    typed = alipes("loadtest", f"--url=http://{server.http}", "--path=/twice", '--body={"x": 3}', "--count=5", "--json")
+    assert json.loads(typed.out)["levels"][0]["answers"] == 5
 
 
 def test_a_server_that_goes_away_leaves_what_was_measured(tmp_path: Path, serve: Serve) -> None:

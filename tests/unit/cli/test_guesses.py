@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,22 @@ from support.command import check_readable
 
 CASES: Final = tomllib.loads(Path(__file__).with_name("guesses.toml").read_text(encoding="utf-8"))
 COMMAND_LINES: Final = CASES["commands"] | CASES["flags-of-serve"] | CASES["options-of-clients"]
+
+
+_OF_MANY: Final = {"clients": "alipes loadtest", "deployments": "alipes deploy kubernetes"}
+"""A command with all options that the rows of several commands mean."""
+
+
+_NAMES: Final = {
+    "clients": (),
+    "deployments": (),
+    "@alipes.model": OPTIONS,
+    "alipes.serve": ("host",),
+    "import alipes": dir(alipes),
+    "alipes.Client": inspect.signature(alipes.Client).parameters,
+    "client.": dir(alipes.Client),
+}
+"""What there is where no command is typed."""
 
 
 @pytest.fixture
@@ -68,6 +85,27 @@ def test_a_guessed_option_of_a_function_is_answered_with_what_is_meant(name: str
     assert str(error.value) == CASES["keywords-of-model"][name]
 
 
+@pytest.mark.parametrize("name", CASES["names-of-package"])
+def test_a_guessed_name_of_the_package_is_answered_with_what_is_meant(name: str) -> None:
+    with pytest.raises(AttributeError) as error:
+        getattr(alipes, name)
+    assert str(error.value).startswith(CASES["names-of-package"][name])
+
+
+@pytest.mark.parametrize("name", CASES["keywords-of-client"])
+def test_a_guessed_keyword_of_a_client_is_answered_with_what_is_meant(name: str) -> None:
+    with pytest.raises(TypeError) as error:
+        alipes.Client(**{name: 4})  # type: ignore[arg-type]
+    assert str(error.value).startswith(CASES["keywords-of-client"][name])
+
+
+@pytest.mark.parametrize("name", CASES["methods-of-client"])
+def test_a_guessed_method_of_a_client_is_answered_with_what_is_meant(name: str) -> None:
+    with pytest.raises(AttributeError) as error:
+        getattr(alipes.Client(), name)
+    assert str(error.value).startswith(CASES["methods-of-client"][name])
+
+
 @pytest.mark.parametrize("place", SYNONYMS)
 def test_the_table_has_no_word_twice_and_none_that_there_is(place: str) -> None:
     words = [word.replace("_", "-") for row in SYNONYMS[place] for word in row.words.split()]  # type: ignore[index]
@@ -84,12 +122,8 @@ def test_every_command_and_option_that_the_table_means_is_there() -> None:
 def _is_there(place: str, word: str) -> bool:
     if place == "alipes serve":
         return find_for_serve(word) is not None
-    if place == "@alipes.model":
-        return word.replace("-", "_") in OPTIONS
-    if place == "alipes.serve":
-        return word == "host"
-    if place == "clients":
-        return False
+    if place in _NAMES:
+        return word.replace("-", "_") in _NAMES[place]
     command = _command(place)
     return word in command.names or f"--{word}" in command.options or f"-{word}" in command.options
 
@@ -100,7 +134,7 @@ def _means_something(place: str, meant: str) -> bool:
     if meant.startswith("--") and place == "alipes serve":
         return find_for_serve(meant.partition("=")[0][2:]) is not None
     if meant.startswith("--"):
-        return meant in _command("alipes loadtest" if place == "clients" else place).options
+        return meant in _command(_OF_MANY.get(place, place)).options
     return True  # a keyword, which the cases above try
 
 

@@ -78,6 +78,14 @@ def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path:
         ("serve file:///nope", "there is no folder /nope: make it, or name the one that holds the models\n", 1),
         ("serve azure://x/y", "say az://CONTAINER/FOLDER (pip install 'alipes[azure]')", 1),
         ("launch mdoels", "did you mean", 1),
+        ("launch nothing.py", "there is no file nothing.py; alipes init writes a first app\n", 1),
+        ("serve digist.h5", "did you mean digits.h5?\n", 1),
+        ("serve digits", "did you mean digits.h5?\n", 1),
+        ("serve other.onnx", "there is no file other.onnx: name one that is there\n", 1),
+        ("serve huggingface.co/owner/name", "say hf://owner/name\n", 1),
+        ("serve notes.ipynb", "call alipes.Server(function) in the notebook, or move its function into", 1),
+        ("serve data.csv", "data.csv is no file of a model: serve a folder of models, a program in\n", 1),
+        ("serve applicatoin.py", "did you mean application.py? There is no file applicatoin.py\n", 1),
         ("launch elsewhere", "name a folder of models\n", 1),
         ("stop", "name the handle that `alipes launch` wrote: alipes stop HANDLE\n", 1),
         ("-x", "there is no option -x; alipes --help lists them", 2),
@@ -95,7 +103,8 @@ def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path:
 )
 def test_what_is_not_there_is_answered_with_what_is(words: str, mend: str, code: int, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
-    (tmp_path / "digits.h5").touch()
+    for name in ("digits.h5", "notes.ipynb", "data.csv", "application.py"):
+        (tmp_path / name).touch()
     run = typed(words, tmp_path)
     assert run.returncode == code
     assert run.stderr.startswith(f"error: {mend}")

@@ -16,7 +16,7 @@ XGBOOST_UBJ = b"{L\0\0\0\0\0\0\0\x07learner{"
 LIGHTGBM = b"tree\nversion=v4\nnum_class=1\n"
 LIGHTGBM_JSON = b'{"name":"tree",\n"version":"v4","num_class":1}'
 CATBOOST_JSON = b'{"features_info":{"float_features":[]},"model_info":{},"oblivious_trees":[]}'
-PICKLES = ", and start the server with --allow-pickles=MODEL if you trust its author (docs/how-to/serve-sklearn.md)"
+PICKLES = ", and start the server with --allow-pickles=MODEL if you trust its author (alipes help sklearn)"
 
 
 def folder(root: Path, *paths: str, holds: bytes = b"") -> Path:
@@ -66,14 +66,14 @@ def test_a_folder_without_its_model_file_gets_an_advice(tmp_path: Path, paths: l
 
 
 NOT_SERVED = {
-    "model.h5": "save the model of m/1/model.h5 as m/1/model.keras, with Keras (docs/how-to/serve-tensorflow.md): it "
+    "model.h5": "save the model of m/1/model.h5 as m/1/model.keras, with Keras (alipes help tensorflow): it "
     "is a Keras model in the older format",
-    "model.plan": "serve the ONNX file that m/1/model.plan was built from, as m/1/model.onnx (docs/how-to/use-gpus.md):"
+    "model.plan": "serve the ONNX file that m/1/model.plan was built from, as m/1/model.onnx (alipes help gpus):"
     " it is a TensorRT plan",
-    "model.pb": "write m/1/model.pb as a SavedModel, m/1/model.savedmodel (docs/how-to/serve-tensorflow.md): it is a "
+    "model.pb": "write m/1/model.pb as a SavedModel, m/1/model.savedmodel (alipes help tensorflow): it is a "
     "TensorFlow graph",
     "net.tflite": "export the model that m/1/net.tflite was made of to ONNX, as m/1/model.onnx "
-    "(docs/how-to/export-models.md): it is a model of TensorFlow Lite",
+    "(alipes help export): it is a model of TensorFlow Lite",
 }
 
 
@@ -107,7 +107,7 @@ NAMES = {
     "trees": (b"CBM1\0", renamed("trees", "model.cbm", "catboost")),
     "model.safetensors": (
         b"",
-        'put a model.py with make() beside it, with backend: "pytorch" in config.pbtxt (docs/how-to/serve-pytorch.md): '
+        'put a model.py with make() beside it, with backend: "pytorch" in config.pbtxt (alipes help pytorch): '
         "m/1/model.safetensors is weights",
     ),
 }

@@ -61,7 +61,7 @@ def test_an_absent_path_without_a_neighbour_says_from_where_on(tmp_path: Path) -
 
 
 def test_an_empty_repository_shows_where_a_model_goes(tmp_path: Path) -> None:
-    assert empty_advice(tmp_path) == f"put one at {tmp_path}/NAME/1/model.onnx (docs/tutorial/first-model.md)"
+    assert empty_advice(tmp_path) == f"put one at {tmp_path}/NAME/1/model.onnx (alipes help files)"
     file(tmp_path / "notes.txt")
     file(tmp_path / "net.h5")
     assert empty_advice(tmp_path).startswith(f"save the model of {tmp_path}/net.h5 as {tmp_path}/net/1/model.keras, ")
@@ -73,7 +73,7 @@ def test_an_empty_repository_shows_where_a_model_goes(tmp_path: Path) -> None:
 def test_files_that_lead_to_no_model_say_what_to_make_of_them(tmp_path: Path) -> None:
     advice = refused_advice(file(tmp_path / "net.h5"))
     assert advice == (
-        "save the model of it as MODELS/net/1/model.keras, with Keras (docs/how-to/serve-tensorflow.md): it is a Keras "
+        "save the model of it as MODELS/net/1/model.keras, with Keras (alipes help tensorflow): it is a Keras "
         "model in the older format; then serve that folder: alipes serve MODELS"
     )
     advice = refused_advice(file(tmp_path / "forest.pkl"))

@@ -19,7 +19,7 @@ SEEN: dict[str, int] = {}
 WEIGHTS = np.ones(2, np.float32)
 BIAS = np.ones(2, np.float32)
 OPENED = object()
-MODEL_PY = r"write a model\.py \(docs/how-to/serve-python\.md\) and export its path"
+MODEL_PY = r"write a model\.py \(alipes help python\) and export its path"
 
 
 class Scaler:

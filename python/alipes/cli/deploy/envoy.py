@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from alipes.cli.failures import CommandFailed, perform
+from alipes.cli.failures import perform
+from alipes.cli.written import Output, write
 
 __all__ = ["HELP", "envoy"]
 
@@ -31,10 +31,7 @@ def envoy(
             "addresses.",
         ),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PATH", help="Where to write it; standard output if absent."),
-    ] = None,
+    output: Output = None,
     address: Annotated[str, typer.Option("--address", help="Where Envoy listens.")] = "0.0.0.0",
     http_port: Annotated[int, typer.Option("--http-port", min=1, max=65535, help="Its port for HTTP.")] = 8000,
     grpc_port: Annotated[int, typer.Option("--grpc-port", min=1, max=65535, help="Its port for gRPC.")] = 8001,
@@ -48,14 +45,7 @@ def envoy(
         from alipes.deploy.envoy import Backend, EnvoySettings, written
 
         backends = tuple(Backend.parse(one) for one in servers)
-        text = written(EnvoySettings(backends, address, http_port, grpc_port, admin_port))
-        if output is None:
-            print(text, end="")
-            return 0
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CommandFailed("name a file that can be written", f"'{output}': {error.strerror}") from error
+        write(written(EnvoySettings(backends, address, http_port, grpc_port, admin_port)), output)
         return 0
 
     return perform(action)

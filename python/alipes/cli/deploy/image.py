@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from alipes.cli.failures import CommandFailed, UsageFailed, perform
+from alipes.cli.failures import UsageFailed, perform
+from alipes.cli.written import write
 
 if TYPE_CHECKING:
     from alipes.deploy.image.push import Push
@@ -82,7 +83,7 @@ def image(  # noqa: PLR0913, PLR0917  # one parameter is one option
         if dockerfile:
             from alipes.deploy.image.dockerfile import dockerfile as written
 
-            _write_text(written(repository), output)
+            write(written(repository), output)
             return 0
         from alipes.cli.deploy.made_image import make
         from alipes.deploy.image.build import Order
@@ -111,13 +112,3 @@ def _labels(words: Sequence[str]) -> dict[str, str]:
         if not key or not equals:
             raise UsageFailed("write a label as --label KEY=VALUE", f"'{word}' has no '='")
     return {key: value for key, _, value in pairs}
-
-
-def _write_text(text: str, output: Path | None) -> None:
-    if output is None:
-        print(text, end="")
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandFailed("name a file that can be written", f"'{output}': {error.strerror}") from error

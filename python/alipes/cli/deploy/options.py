@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from alipes.cli.failures import CommandFailed
+from alipes.cli.written import Output, write
 
 if TYPE_CHECKING:
     from alipes.deploy.description import Description
@@ -51,10 +51,6 @@ Image: TypeAlias = Annotated[
 Replicas: TypeAlias = Annotated[
     int | None, typer.Option("--replicas", metavar="N", show_default=False, help="How many servers.")
 ]
-Output: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="PATH", show_default=False, help="Where to write it; else it is printed."),
-]
 
 
 def values_of(values: Path | None, settings: list[str] | None, shorthands: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,18 +79,3 @@ def description_of(values: Path | None, settings: list[str] | None, shorthands: 
     from alipes.deploy.reading import described
 
     return described(values_of(values, settings, shorthands), values)
-
-
-def write(text: str, output: Path | None) -> None:
-    """Prints a text, or writes it into a file.
-
-    Raises:
-        CommandFailed: If the file cannot be written.
-    """
-    if output is None:
-        print(text, end="")
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandFailed(f"choose another --output: {output} cannot be written", str(error)) from error

@@ -115,13 +115,14 @@ class AsyncClient(PlainClient):
         steps = self._infer_steps(model, inputs, outputs, limit_s, read_options(options))
         return result_of(*await self._drive(steps))
 
-    async def call(self, function: str, /, **arguments: Any) -> Any:
+    async def call(self, function: str, /, *values: Any, **arguments: Any) -> Any:
         """Calls a function in the words of its signature, and returns what it returns: the same over gRPC and HTTP.
 
         Args:
             function: Its name. Of a model that is no function, arrays by the name of their input are passed, and its
                 output is returned as an array, or its outputs by name.
-            arguments: Its arguments; those with a default may be left out.
+            values: Its first arguments, by position.
+            arguments: Its arguments by name; those with a default may be left out.
 
         Returns:
             Its value: numbers, texts, lists, arrays, or what its JSON says. Of a generator, an iterator for `async
@@ -133,7 +134,7 @@ class AsyncClient(PlainClient):
             DeadlineExceeded: If the client's time is up.
             TransportError: If the server cannot be reached.
         """
-        called = await self._drive(self._called_steps(function, arguments))
+        called = await self._drive(self._called_steps(function, values, arguments))
         if called.is_stream:
             return AsyncResponses(lambda: self._drive(self._values_steps(function, called)))
         return await self._drive(self._value_steps(function, called))

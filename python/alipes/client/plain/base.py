@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from alipes._core import ClientPlan
@@ -78,20 +78,22 @@ class PlainClient(ServerCalls, TritonAliases, CudaRegions):
             raise
         return request, request.answer(response)
 
-    def _called_steps(self, name: str, arguments: Mapping[str, Any]) -> Steps[CalledFunction]:
+    def _called_steps(self, name: str, values: Sequence[Any], arguments: Mapping[str, Any]) -> Steps[CalledFunction]:
         """Reads the arguments of a call by the function's signature, which is fetched once."""
         model_name(name)
         if self._transport is not None:
+            if values:
+                raise InvalidArgument(f"name the arguments of function '{name}': nothing says their order here")
             return CalledFunction(None, arguments)
         known = self._signatures.get((name, ""))
         if known is not None:
             try:
-                return CalledFunction.of(known, arguments)
+                return CalledFunction.of(known, values, arguments)
             except InvalidArgument:
                 # The function may have been loaded anew with other arguments since its signature was fetched.
                 if (yield from self._signature_steps(name, "")) == known:
                     raise
-        return CalledFunction.of((yield from self._signature_steps(name, "")), arguments)
+        return CalledFunction.of((yield from self._signature_steps(name, "")), values, arguments)
 
     def _value_steps(self, name: str, called: CalledFunction) -> Steps[Any]:
         """Calls a function that gives one value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from alipes.client.function import Function
 from alipes.client.plain.request import Array
 from alipes.client.plain.responses import ResponseSource
 from alipes.client.signature import Signature, TensorSpec
+from alipes.errors import InvalidArgument
 
 __all__ = ["CalledFunction", "CalledValues"]
 
@@ -35,23 +36,41 @@ class CalledFunction:
         self._function = function
 
     @classmethod
-    def of(cls, signature: Signature, arguments: Mapping[str, Any]) -> Self:
-        """Reads the arguments of a call.
+    def of(cls, signature: Signature, values: Sequence[Any], arguments: Mapping[str, Any]) -> Self:
+        """Reads the arguments of a call, the first ones by position.
 
         Raises:
             InvalidArgument: If they do not fit the signature.
         """
+        arguments = _named(signature, values, arguments) if values else arguments
         if signature.function is not None:
             datatypes = {name: spec.datatype for name, spec in signature.inputs.items()}
             return cls(signature.function, signature.function.inputs(arguments, datatypes))
-        values = signature.named(arguments)
-        return cls(None, {name: _fitted(signature, signature.inputs[name], value) for name, value in values.items()})
+        inputs = signature.named(arguments)
+        return cls(None, {name: _fitted(signature, signature.inputs[name], value) for name, value in inputs.items()})
 
     def value(self, outputs: Mapping[str, Array]) -> Any:
         """What the function has returned; of a model, the only output, or all by name."""
         if self._function is not None:
             return self._function.value(outputs)
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+
+def _named(signature: Signature, values: Sequence[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by name, as Python reads a call.
+
+    Raises:
+        InvalidArgument: If there are too many, or one is there twice.
+    """
+    names = list(signature.inputs if signature.function is None else signature.function.arguments)
+    if len(values) > len(names):
+        raise InvalidArgument(
+            f"'{signature.model}' takes {', '.join(names) or 'nothing'}: {len(values)} values are more"
+        )
+    named = dict(zip(names, values, strict=False))
+    if twice := named.keys() & arguments.keys():
+        raise InvalidArgument(f"'{signature.model}' has two values for the argument '{min(twice)}'")
+    return {**named, **arguments}
 
 
 class CalledValues:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Never, Self, TypeVar
 
 from alipes._core import ClientLink, ClientPlan
 from alipes.client.api_key import keyed_headers
 from alipes.client.arguments import check_type, seconds, setting_error, timeout_setting
 from alipes.client.endpoint import Endpoint, has_scheme
+from alipes.client.guessed import GuessedNames, refuse_keywords
 from alipes.client.plain.operations import HTTP, Call, Operations
 from alipes.client.plain.retry import Attempts, Retry
 from alipes.client.plain.shared import SharedMemory
@@ -38,7 +39,7 @@ _NO_PAGE: Final = "Not Found"
 """What a server answers at a path where it has nothing."""
 
 
-class ServerCalls:
+class ServerCalls(GuessedNames):
     """A client's calls to one server, as steps, and what it knows of that server.
 
     Attributes:
@@ -59,6 +60,7 @@ class ServerCalls:
         api_key: str | None = None,
         tls: Tls | None = None,
         transport: Transport | None = None,
+        **guessed: Never,
     ) -> None:
         """Connects with the first request.
 
@@ -79,12 +81,16 @@ class ServerCalls:
                 default.
             transport: Answers the calls in the place of a server, to which nothing is sent then: a `FakeServer`, or any
                 function of a `TransportCall`.
+            guessed: Keywords of other clients, which are refused with what stands for them.
 
         Raises:
+            TypeError: If there is no such keyword.
             ConfigError: If an argument is of another type, the address is of an unknown kind, or a file of `tls` cannot
                 be used.
             TransportError: If the address cannot be parsed, or its name cannot be looked up.
         """
+        if guessed:
+            refuse_keywords(type(self).__name__, guessed)
         spread = None
         if not isinstance(address, str) or are_several(address):
             spread = read_addresses(address)

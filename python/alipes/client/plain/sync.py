@@ -109,7 +109,7 @@ class Client(PlainClient):
         steps = self._infer_steps(model, inputs, outputs, limit_s, read_options(options), failed)
         return result_of(*self._drive(steps))
 
-    def call(self, function: str, /, **arguments: Any) -> Any:
+    def call(self, function: str, /, *values: Any, **arguments: Any) -> Any:
         """Calls a function in the words of its signature, and returns what it returns: the same over gRPC and HTTP.
 
         >>> with Client("localhost:8001") as client:
@@ -119,7 +119,8 @@ class Client(PlainClient):
         Args:
             function: Its name. Of a model that is no function, arrays by the name of their input are passed, and its
                 output is returned as an array, or its outputs by name.
-            arguments: Its arguments; those with a default may be left out.
+            values: Its first arguments, by position.
+            arguments: Its arguments by name; those with a default may be left out.
 
         Returns:
             Its value: numbers, texts, lists, arrays, or what its JSON says. Of a generator, an iterator over its
@@ -131,7 +132,7 @@ class Client(PlainClient):
             DeadlineExceeded: If the client's time is up.
             TransportError: If the server cannot be reached.
         """
-        called = self._drive(self._called_steps(function, arguments))
+        called = self._drive(self._called_steps(function, values, arguments))
         if called.is_stream:
             return Responses(lambda: self._drive(self._values_steps(function, called)))
         return self._drive(self._value_steps(function, called))

@@ -61,8 +61,8 @@ DEVICES: Final[tuple[Flag, ...]] = (
         "allow-client-shm",
         "bool",
         False,
-        "Let clients register shared memory, for tensors that need not travel. They are trusted with it: see "
-        "SECURITY.md.",
+        "Let clients register shared memory, for tensors that need not travel. They are trusted with "
+        "it: a client may read what the server's user has there.",
         option="allow_client_shm",
     ),
     Flag(

@@ -18,7 +18,7 @@ NO_PLAIN_FUNCTION: Final = (
     "is no plain function: neither lambdas, methods nor partial calls can be written; write it as `def name(x): ...`"
 )
 
-WRITE_A_MODEL: Final = "write a model.py (docs/how-to/serve-python.md) and export its path"
+WRITE_A_MODEL: Final = "write a model.py (alipes help python) and export its path"
 
 
 def why_no_function(source: Any) -> str:

@@ -61,7 +61,7 @@ def open_model(opening: Opening) -> SklearnModel:
     if current.link is not None and _exports_to_onnx(found):
         Logger.log_info(
             f"model '{opening.model_name}' can be exported to ONNX, which mostly answers sooner than scikit-learn: "
-            "docs/how-to/export-models.md"
+            "alipes help export"
         )
     return model
 

@@ -1,0 +1,47 @@
+"""Names that other clients have and ours do not: what stands for them here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["GuessedNames", "refuse_keywords"]
+
+
+class GuessedNames:
+    """Answers an attribute that there is not with the one that is meant."""
+
+    if not TYPE_CHECKING:  # a type checker reports names that are not there
+
+        def __getattr__(self, name: str) -> object:
+            """Names what is meant."""
+            from alipes.config.nearest import ALIKE, nearest  # right names need no hint
+            from alipes.synonyms import synonym
+
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name.startswith("_"):
+                raise AttributeError(message, name=name, obj=self)
+            if row := synonym("client.", name):
+                raise AttributeError(f"{message}: {row.hint}")
+            if nearest(name, dir(type(self)), ALIKE):
+                raise AttributeError(message, name=name, obj=self)  # Python adds the name that was meant
+            raise AttributeError(f"{message}: to call a function of that name, write client.call({name!r}, ...)")
+
+
+def refuse_keywords(client: str, keywords: Mapping[str, Any]) -> None:
+    """Refuses keywords that clients of other servers have.
+
+    Raises:
+        TypeError: If there is one.
+    """
+    from alipes.config.nearest import ALIKE, nearest
+    from alipes.synonyms import synonym
+
+    for name in keywords:
+        row = synonym("alipes.Client", name)
+        close = nearest(name, _KEYWORDS, ALIKE)
+        mend = row.hint if row is not None else f"did you mean {close}=?" if close else f"it has {', '.join(_KEYWORDS)}"
+        raise TypeError(f"{client}() has no keyword {name}=: {mend}")
+
+
+_KEYWORDS = ("timeout_s", "connect_timeout_s", "retry", "headers", "api_key", "tls", "transport")

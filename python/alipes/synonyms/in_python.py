@@ -1,0 +1,96 @@
+"""The rows of Python: keywords, names of the package, methods of its clients."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alipes.synonyms.synonym import Synonym
+
+__all__ = ["CLIENT", "CLIENT_KEYWORDS", "KEYWORDS_OF_MODEL", "KEYWORDS_OF_SERVE", "PACKAGE"]
+
+KEYWORDS_OF_SERVE: Final = (
+    Synonym("address bind ip", meant="host="),
+    Synonym(
+        "workers replicas instances num_workers processes",
+        says="@alipes.model(instances=4) above the function, or instance_group in the model's config.pbtxt",
+    ),
+    Synonym(
+        "batch_size max_batch_size batch max_batch batching",
+        says="@alipes.model(max_batch_size=8) above the function, or max_batch_size in the model's config.pbtxt",
+    ),
+    Synonym("models model repository folder path model_repository", says="it is the first argument, without a name"),
+    Synonym("log logfile output", meant="log_file="),
+    Synonym("background daemon blocking block", says="`alipes.launch` starts a server that outlives the script"),
+    Synonym("env environment", says="the server has the environment of this script"),
+)
+
+KEYWORDS_OF_MODEL: Final = (
+    Synonym("batch-size max-batch batch-max-size batchsize", meant="max_batch_size="),
+    Synonym("workers num-workers replicas processes num-replicas workers-per-device count", meant="instances="),
+    Synonym("batching dynamic-batching batchable", meant="batch="),
+    Synonym(
+        "max-latency max-latency-ms batch-timeout batch-delay max-wait max-queue-delay max-delay-ms max-delay-s "
+        "max-batch-delay batch-max-delay",
+        says="did you mean max_delay=? It takes seconds: max_delay=0.005",
+    ),
+    Synonym("gpu gpus cuda accelerator", says='did you mean device="gpu"?'),
+    Synonym("model-name route path endpoint url id", meant="name="),
+    Synonym("max-concurrency concurrent-requests concurrent threads max-concurrent", meant="concurrency="),
+    Synonym("preprocess pre preprocessor before-call", meant="before="),
+    Synonym("postprocess post postprocessor", meant="after="),
+    Synonym("setup on-startup startup on-start init lifespan load", meant="start="),
+    Synonym("teardown on-shutdown shutdown on-stop cleanup close", meant="stop="),
+    Synonym("timeout-s timeout-secs max-time deadline request-timeout", says="did you mean timeout=? It takes seconds"),
+    Synonym("examples sample", meant="example="),
+    Synonym("max-delay-secs", meant="max_delay="),
+)
+
+PACKAGE: Final = (
+    Synonym("run start up host", meant="alipes.serve"),
+    Synonym(
+        "app fastapi flask application api post get route endpoint service",
+        says="@alipes.model above a function or a class serves it; `alipes serve app.py` starts the server",
+    ),
+    Synonym("bentoml predictor deployment function task", meant="@alipes.model"),
+    Synonym("connect http grpc tritonclient httpclient grpcclient inferenceserverclient", meant="alipes.Client"),
+    Synonym(
+        "predict infer ask invoke",
+        says='alipes.Client().call("NAME", ...) calls a function, .infer("MODEL", ...) a model',
+    ),
+    Synonym(
+        "load-model register add-model",
+        says='alipes.Server("FOLDER") serves a folder, client.load("MODEL") loads a model of it',
+    ),
+    Synonym("version", meant="alipes.__version__"),
+    Synonym(
+        "save export save-model",
+        says="alipes.ModelRepository(FOLDER).add(NAME, PLATFORM).export_version(MODEL) exports a model",
+    ),
+    Synonym("repository repo", meant="alipes.ModelRepository"),
+)
+
+CLIENT_KEYWORDS: Final = (
+    Synonym(
+        "host port url uri server endpoint base-url", says='the address is the first argument: Client("localhost:8000")'
+    ),
+    Synonym("token auth bearer password key apikey", meant="api_key="),
+    Synonym("ssl verify cert ca-cert ssl-context", says="tls=alipes.client.Tls(...) says which certificates count"),
+    Synonym("verbose concurrency", says="leave it out"),
+    Synonym(
+        "protocol scheme", says='the address says it: Client("http://localhost:8000"), Client("grpc://localhost:8001")'
+    ),
+    Synonym("retries max-retries", says="retry=alipes.client.Retry(times=3)"),
+)
+
+CLIENT: Final = (
+    Synonym(
+        "predict run invoke request query post generate",
+        says='call("NAME", ...) calls a function, infer("MODEL", inputs) a model',
+    ),
+    Synonym("health ping status is-alive healthy", meant="is_ready()"),
+    Synonym("list index list-functions functions get-models", meant="models()"),
+    Synonym("get-statistics metrics", meant="statistics()"),
+    Synonym("describe model-info info get-model inputs", meant='signature("MODEL")'),
+    Synonym("connect open start", says="a client connects with its first call"),
+    Synonym("disconnect stop shutdown", meant="close()"),
+)
