@@ -3,6 +3,7 @@
 from bench.fleet import ALIPES, CACHING, ENCRYPTED, FLOOR
 from bench.load.h2load import Streams
 from bench.rows.app_start import AppStartRow
+from bench.rows.batch_runs import batch_rows
 from bench.rows.books import BooksRow
 from bench.rows.calls import calls_rows
 from bench.rows.contenders import FASTAPI, HYPER, MOSEC, TONIC, TRITON, beside
@@ -75,6 +76,7 @@ def rows(soak_requests: int) -> list[Row]:
         *updates_rows(),
         *calls_rows(),
         *several_rows(),
+        *batch_rows(),
         *export_rows(),
         *sentence_rows(),
         *function_rows(),
