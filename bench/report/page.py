@@ -52,9 +52,9 @@ METHOD = """\
   divided by 255. `json.dumps(array.tolist())` prints seventeen digits instead: the row with float64 digits.
 - JSON against binary is the experiment of the KFServing talk of 2020, which sent 128 images of 3x224x224 both ways
   and found the binary form 17 times as fast.
-- Batch runs read one file of 64 rows under as many names as the seconds need. Their rate is that of the middle of a run,
-  without the start of the clients. What saturates the servers sends batches of the same size over HTTP. The loop of a
-  talk sends eight rows a request to one server, without waiting.
+- Batch runs read one file of 64 rows under as many names as the seconds need. Their rate is that of the middle of a
+  run, without the start of the clients. What saturates the servers sends batches of the same size over HTTP. The loop
+  of a talk sends eight rows a request to one server, without waiting.
 - The raw loop runs batches of the sizes, and in the proportions, that alipes formed in the same round.
 - Functions are the files of `bench/apps` and `bench/peers`, one process of each peer, the peer's default settings but
   for the log of each request; the pages [From other servers](index.md#from-other-servers) show them. Every document is
