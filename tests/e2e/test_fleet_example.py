@@ -22,7 +22,7 @@ def run(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow("starts four servers, one after the other")
-def test_the_figures_of_a_fleet_are_measured(tmp_path: Path) -> None:
+def test_three_figures_are_measured(tmp_path: Path) -> None:
     text = run(tmp_path, "--no-pictures", "--server-price", "3600", "--client-price", "0")
     left = [float(number) for number in re.findall(r"(-[\d.]+) dB left", text)]
     assert len(left) == 2
@@ -36,7 +36,7 @@ def test_the_figures_of_a_fleet_are_measured(tmp_path: Path) -> None:
 
 @pytest.mark.extra("plots")
 @pytest.mark.slow("starts four servers, one after the other")
-def test_the_figures_of_a_fleet_are_drawn(tmp_path: Path) -> None:
+def test_three_figures_are_drawn(tmp_path: Path) -> None:
     run(tmp_path)
     for name in ("offline", "online", "aggregation"):
         picture = (tmp_path / "out" / f"{name}.png").read_bytes()
