@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 # No sandbox, since root may not make one; no shared memory file system, which containers keep small.
 _OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=900,900")
 WAIT_S = 60.0
+
+
+NARROW: Final = 400
+"""Pixels of a telephone's window."""
+
+
+def overflow(driver: Chrome, url: str, width: int = NARROW) -> int:
+    """By how many pixels a page is wider than a window of this width."""
+    window = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+    driver.get(url)
+    return int(
+        driver.execute_script("const page = document.documentElement; return page.scrollWidth - page.clientWidth")
+    )
 
 
 @contextmanager

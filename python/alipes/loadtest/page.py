@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import platform
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import alipes
@@ -20,6 +18,8 @@ from alipes.loadtest.cells import (
     level_rows,
     stream_rows,
 )
+from alipes.loadtest.pictures import comparison_panels, report_panels
+from alipes.plots.picture import PAGE_STYLE, element
 
 if TYPE_CHECKING:
     from alipes.loadtest.comparison import Comparison
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison_page", "report_page"]
 
-_STYLE: Final = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222;
-  background: #fff }
-h1 { margin-bottom: 0 } p.about { color: #555; margin-top: 0 }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums } div.wide { overflow-x: auto }
-th, td { padding: .25rem .75rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap }
-th:first-child, td:first-child { text-align: left }
-svg { max-width: 100%; height: auto }
-"""
+_STYLE: Final = f"""
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }}
+h1 {{ margin-bottom: 0; overflow-wrap: anywhere }} p.about {{ opacity: .75; margin-top: 0; overflow-wrap: anywhere }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }}
+th, td {{ padding: .25rem .75rem; text-align: right; border-bottom: 1px solid #8886; white-space: nowrap }}
+th:first-child, td:first-child {{ text-align: left }}
+{PAGE_STYLE}"""
 
 
 def report_page(report: Report, title: str) -> str:
@@ -54,7 +52,7 @@ def report_page(report: Report, title: str) -> str:
             _table(HEADINGS, [row for level in report.levels for row in level_rows(level)]),
             _table(STREAM_HEADINGS, streams) if streams else "",
             _list("What has to be known of it", notes),
-            _drawn(report.plot()) if answered else "",
+            _drawn(report_panels(report)) if answered else "",
         ],
         report.to_dict(),
     )
@@ -74,7 +72,7 @@ def comparison_page(comparison: Comparison, title: str) -> str:
         [
             _table(comparison_headings(comparison), comparison_rows(comparison)),
             _list("What can be concluded", comparison.conclusions()),
-            _drawn(comparison.plot()) if answered else "",
+            _drawn(comparison_panels(comparison)) if answered else "",
         ],
         comparison.to_dict(),
     )
@@ -114,12 +112,5 @@ def _list(heading: str, lines: Sequence[str]) -> str:
     return f"<h2>{escape(heading)}</h2>\n<ul>\n" + "\n".join(f"<li>{escape(line)}</li>" for line in lines) + "\n</ul>"
 
 
-def _drawn(figure: Any) -> str:
-    """The figure as an element of the page."""
-    matplotlib: Any = import_module("matplotlib")
-    text = io.StringIO()
-    # Text stays text, and the same figures give the same bytes.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "alipes"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    svg = text.getvalue()
-    return svg[svg.index("<svg") :]
+def _drawn(figures: Sequence[Any]) -> str:
+    return f'<div class="panels">{"".join(map(element, figures))}</div>'

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,12 +12,12 @@ import numpy as np
 from alipes.errors import ConfigError
 from alipes.loadtest.comparison import PERCENTILES, Comparison
 from alipes.loadtest.level import Level
-from alipes.plots.picture import COLOURS, finish, picture
+from alipes.plots.picture import COLOURS, finish, label_decades, panel, picture
 
 if TYPE_CHECKING:
     from alipes.loadtest.report import Report
 
-__all__ = ["plot_comparison", "plot_report"]
+__all__ = ["comparison_panels", "plot_comparison", "plot_report", "report_panels"]
 
 _INCHES: Final = (11.0, 7.5)
 _MAX_LABELLED: Final = 8
@@ -32,18 +32,41 @@ def plot_report(report: Report, path: str | os.PathLike[str] | None = None) -> A
         ConfigError: If there is no answer to draw.
         Unsupported: If matplotlib is not installed.
     """
-    levels = [level for level in report.levels if level.result.answers]
-    if not levels:
-        raise ConfigError("there is nothing to draw: no request was answered")
     figure = picture()
     figure.set_size_inches(*_INCHES)
     figure.get_layout_engine().set(hspace=0.06, wspace=0.04)
-    (rates, latencies), (tails, windows) = figure.subplots(2, 2)
-    _rates(rates, levels)
-    _latencies(latencies, levels)
-    _tails(tails, [(str(level.pace), level) for level in _chosen(levels)])
-    _windows(windows, _chosen(levels))
+    for draw, axis in zip(_report_parts(report), figure.subplots(2, 2).flat, strict=True):
+        draw(axis)
     return finish(figure, path)
+
+
+def report_panels(report: Report) -> list[Any]:
+    """The parts of the picture of a load test, each as a figure.
+
+    Raises:
+        ConfigError: If there is no answer to draw.
+        Unsupported: If matplotlib is not installed.
+    """
+    return [_drawn_alone(draw) for draw in _report_parts(report)]
+
+
+def _report_parts(report: Report) -> list[Callable[[Any], None]]:
+    levels = [level for level in report.levels if level.result.answers]
+    if not levels:
+        raise ConfigError("there is nothing to draw: no request was answered")
+    chosen = _chosen(levels)
+    return [
+        partial(_rates, levels=levels),
+        partial(_latencies, levels=levels),
+        partial(_tails, named=[(str(level.pace), level) for level in chosen]),
+        partial(_windows, levels=chosen),
+    ]
+
+
+def _drawn_alone(draw: Callable[[Any], None]) -> Any:
+    figure = panel()
+    draw(figure.add_subplot())
+    return figure
 
 
 def plot_comparison(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> Any:
@@ -53,23 +76,43 @@ def plot_comparison(comparison: Comparison, path: str | os.PathLike[str] | None 
         ConfigError: If a side has no answer to draw.
         Unsupported: If matplotlib is not installed.
     """
+    figure = picture()
+    figure.set_size_inches(_INCHES[0], _INCHES[1] / 2)
+    for draw, axis in zip(_comparison_parts(comparison), figure.subplots(1, 3), strict=True):
+        draw(axis)
+    return finish(figure, path)
+
+
+def comparison_panels(comparison: Comparison) -> list[Any]:
+    """The parts of the picture of a comparison, each as a figure.
+
+    Raises:
+        ConfigError: If a side has no answer to draw.
+        Unsupported: If matplotlib is not installed.
+    """
+    return [_drawn_alone(draw) for draw in _comparison_parts(comparison)]
+
+
+def _comparison_parts(comparison: Comparison) -> list[Callable[[Any], None]]:
     levels = comparison.levels
     if not all(level.windows and level.result.answers for level in levels):
         raise ConfigError("there is nothing to draw: a side answered no request")
-    figure = picture()
-    figure.set_size_inches(_INCHES[0], _INCHES[1] / 2)
-    ratios, rounds, tails = figure.subplots(1, 3)
-    first, second = (one.name for one in comparison.candidates)
-    _ratios(ratios, comparison)
-    ratios.set(title=f"{second} / {first}")
-    for number, (name, level) in enumerate(zip((first, second), levels, strict=True)):
+    named = list(zip((one.name for one in comparison.candidates), levels, strict=True))
+    return [
+        partial(_ratios, comparison=comparison),
+        partial(_rounds, named=named),
+        partial(_tails, named=named),
+    ]
+
+
+def _rounds(axis: Any, named: Sequence[tuple[str, Level]]) -> None:
+    for number, (name, level) in enumerate(named):
         rates = [window.rate for window in level.windows]
-        rounds.plot(range(1, len(rates) + 1), rates, color=COLOURS[number], marker="o", label=name)
-    rounds.set(title="Rate in each round", xlabel="Round", ylabel="Answers / s")
-    _from_zero(rounds)
-    rounds.legend(fontsize="small")
-    _tails(tails, list(zip((first, second), levels, strict=True)))
-    return finish(figure, path)
+        axis.plot(range(1, len(rates) + 1), rates, color=COLOURS[number], marker="o", label=name)
+    axis.set(title="Rate in each round", xlabel="Round", ylabel="Answers / s")
+    _from_zero(axis)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.legend(fontsize="small")
 
 
 def _rates(axis: Any, levels: Sequence[Level]) -> None:
@@ -89,7 +132,7 @@ def _latencies(axis: Any, levels: Sequence[Level]) -> None:
     _name_levels(axis, levels)
     axis.set(title="Latency", ylabel="ms")
     axis.set_yscale("log")
-    _plain_numbers(axis.yaxis)
+    label_decades(axis.yaxis)
     axis.legend(fontsize="small")
 
 
@@ -106,7 +149,7 @@ def _tails(axis: Any, named: Sequence[tuple[str, Level]]) -> None:
     axis.set(title="Latency by percentile", ylabel="ms", xlabel="Percent of answers within", xscale="log", yscale="log")
     axis.set_xticks([100 / (100 - percent) for percent in ticks], [f"{percent:g}" for percent in ticks])
     axis.minorticks_off()
-    _plain_numbers(axis.yaxis)
+    label_decades(axis.yaxis)
     axis.grid(alpha=0.3)
     axis.legend(fontsize="small")
 
@@ -134,13 +177,14 @@ def _ratios(axis: Any, comparison: Comparison) -> None:
     axis.axvline(1, color=COLOURS[7], linestyle=":")
     axis.set_yticks(range(len(known)), [name for name, _ in known])
     axis.set_ylim(len(known) - 0.5, -0.5)
-    axis.set(xlabel="Ratio, with 95 % intervals", xscale="log")
+    first, second = (one.name for one in comparison.candidates)
+    axis.set(title=f"{second} / {first}", xlabel="Ratio, with 95 % intervals", xscale="log")
     # A ratio and its inverse are equally far from 1; the axis shows some tenths to both sides in any case.
     most = max([1.25, *(max(ratio.high, 1 / ratio.low) * 1.1 for _, ratio in known)])
     axis.set_xlim(1 / most, most)
+    label_decades(axis.xaxis)
     if most <= 10:
         axis.set_xticks(_around_one(most))
-    _plain_numbers(axis.xaxis)
 
 
 def _around_one(reach: float) -> list[float]:
@@ -159,13 +203,6 @@ def _from_zero(axis: Any) -> None:
     """Rates between nothing and a bit more than the largest."""
     axis.set_ylim(0, axis.get_ylim()[1])
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
-
-
-def _plain_numbers(axis: Any) -> None:
-    """Numbers such as 0.5 in place of powers of ten."""
-    ticker: Any = import_module("matplotlib.ticker")
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _chosen(levels: Sequence[Level]) -> Sequence[Level]:

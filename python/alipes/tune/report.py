@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
 from alipes.config.pbtxt import to_pbtxt
 from alipes.errors import Unsupported
+from alipes.plots.picture import PAGE_STYLE, PANEL_INCHES, element
 from alipes.tune.decisions import amount
 from alipes.tune.goal import FIGURES, figure_of
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["report_page"]
 
-_STYLE: Final = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; font-size: 13px; } th, td { padding: .2rem .6rem; text-align: right; }
-th { border-bottom: 1px solid #999; } td:first-child, th:first-child, td:last-child, th:last-child { text-align: left; }
-tr.best { background: #e6f4ee; font-weight: 600; } tr.failed, tr.missed { color: #888; }
-pre { background: #f4f4f4; padding: .8rem; overflow-x: auto; } figure { margin: 1rem 0; overflow-x: auto; }
-svg { max-width: 100%; height: auto; }
-tr.best td:last-child { font-weight: 400; } td:last-child { max-width: 24rem; }
-details ul { margin: 0; padding-left: 1rem; }
-"""
+_STYLE: Final = f"""
+body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }}
+h1, h3, p, li {{ overflow-wrap: anywhere }}
+table {{ border-collapse: collapse; font-size: 13px }} th, td {{ padding: .2rem .6rem; text-align: right }}
+th {{ border-bottom: 1px solid #999 }}
+td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left }}
+tr.best {{ background: #1b9e7722; font-weight: 600 }} tr.failed, tr.missed {{ opacity: .65 }}
+pre {{ background: #8882; padding: .8rem; overflow-x: auto }} figure {{ margin: 1rem 0; max-width: 45rem }}
+tr.best td:last-child {{ font-weight: 400 }} td:first-child {{ min-width: 9rem }} td:last-child {{ max-width: 24rem }}
+details ul {{ margin: 0; padding-left: 1rem }}
+{PAGE_STYLE}"""
 _SHORT: Final = {f"p{percent}_ms": f"p{percent}" for percent in (50, 90, 95, 99)} | {"mean_ms": "mean"}
 """Headings of the latencies, whose cells have their unit."""
 
@@ -46,7 +47,10 @@ def report_page(results: Results) -> str:
         f"<figure>{_drawing(results)}</figure>",
         _table(results),
     ]
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    head = (
+        f'<meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+    )
     return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{chr(10).join(parts)}\n</body>\n</html>\n'
 
 
@@ -58,9 +62,19 @@ def _about(results: Results) -> str:
     limits = f", {text}" if (text := results.goal.limits_text()) else ""
     state = " The search was interrupted." if results.interrupted else ""
     return (
-        f"{len(results.outcomes):,} points were tried in a space of {results.space.size:,}, {len(results.rejected):,} "
-        f"left out, on {results.machine.key}. Wanted: {wanted}{limits}.{state}"
+        f"{_tried(results)}, {len(results.rejected):,} left out, on {results.machine.key}. "
+        f"Wanted: {wanted}{limits}.{state}"
     )
+
+
+def _tried(results: Results) -> str:
+    """How much was tried: a point outside of the space, such as the configuration as it was, counts by itself."""
+    space = results.space
+    points = [outcome.point for outcome in results.outcomes]
+    inside = sum(space.at(space.places(point)).key == point.key for point in points)
+    outside = len(points) - inside
+    beside = f", and {outside:,} beside {'it' if space.size == 1 else 'them'}" if outside else ""
+    return f"{inside:,} of {space.size:,} {'point was' if space.size == 1 else 'points were'} tried{beside}"
 
 
 def _configs(results: Results) -> list[str]:
@@ -79,9 +93,8 @@ def _drawing(results: Results) -> str:
         figure = results.plot()
     except Unsupported as error:
         return f"<p>{escape(str(error))}</p>"
-    file = io.StringIO()
-    figure.savefig(file, format="svg")
-    return file.getvalue()[file.getvalue().index("<svg") :]
+    figure.set_size_inches(*PANEL_INCHES)
+    return element(figure)
 
 
 def _table(results: Results) -> str:
@@ -90,7 +103,7 @@ def _table(results: Results) -> str:
     labels = [_SHORT.get(name, figure_of(name).label) for name in names]
     headings = _cells("th", ["point", *labels, ""])
     rows = [_row(results, outcome, names) for outcome in (*results.ranked, *failed)]
-    return f"<table><tr>{headings}</tr>{''.join(rows)}</table>"
+    return f'<div class="wide"><table><tr>{headings}</tr>{"".join(rows)}</table></div>'
 
 
 def _row(results: Results, outcome: Outcome, names: Sequence[str]) -> str:

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from alipes import ConfigError
 from alipes.loadtest import Candidate, Closed, Comparison, Level, Report
-from support.browser import browser
+from support.browser import browser, overflow
 from support.load_windows import report, window
 
 pytestmark = pytest.mark.extra("plots")
 
+_LETTERS = "return [...document.querySelectorAll('svg text')].map(one => one.getBoundingClientRect().height)"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -51,11 +52,27 @@ def test_a_page_needs_no_other_file(result: Report | Comparison, tmp_path: Path)
     result.save(tmp_path / "page.html", "A <title>")
     text = (tmp_path / "page.html").read_text()
     page = Page(text)
-    assert page.tags.count("svg") == 1
+    assert page.tags.count("svg") == (4 if isinstance(result, Report) else 3)
     assert all(link.startswith("#") for link in page.links)
     assert "A &lt;title&gt;" in text
     assert not re.search(r"url\((?!#)", text)
     assert json.loads(page.figures) == result.to_dict()
+
+
+@pytest.mark.parametrize("result", [report(), comparison()], ids=["report", "comparison"])
+def test_a_page_of_results_fits_the_window_of_a_telephone(result: Report | Comparison, tmp_path: Path) -> None:
+    result.save(tmp_path / "page.html", "A title")
+    with browser() as shown:
+        assert overflow(shown, (tmp_path / "page.html").as_uri()) <= 0
+        letters = [float(size) for size in shown.execute_script(_LETTERS)]
+        assert min(letters) >= 8, "letters of the pictures can be read"
+
+
+def test_every_axis_of_a_report_has_two_labels_at_least() -> None:
+    for axis in (axis for result in (report(), comparison()) for axis in result.plot().axes):
+        for side in (axis.xaxis, axis.yaxis):
+            low, high = sorted(side.get_view_interval())
+            assert sum(low <= place <= high for place in side.get_majorticklocs()) >= 2, (axis.get_title(), side)
 
 
 def test_the_same_figures_give_the_same_page() -> None:

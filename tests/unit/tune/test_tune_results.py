@@ -6,9 +6,11 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.tune import Goal, Limit, Machine, Outcome, Point, Rejected, Results, Space
 from alipes.tune.report import report_page
+from support.browser import browser, overflow
 
 SPACE = Space.of({"m": {"instances": [1, 2, 4], "callers": [1, 8]}})
 
@@ -115,6 +117,21 @@ def test_files_are_written(tmp_path: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
     )
+
+
+def test_the_report_counts_the_points_of_its_space_and_those_beside_it(tmp_path: Path) -> None:
+    page = results().write(tmp_path)[2].read_text()
+    assert "<p>6 of 6 points were tried, 1 left out, on " in page
+    elsewhere = outcome(3, 1, 95, 1.1)
+    page = results(trials=[*TRIALS, elsewhere], present=elsewhere).write(tmp_path)[2].read_text()
+    assert "<p>6 of 6 points were tried, and 1 beside them, 1 left out, on " in page
+
+
+@pytest.mark.extra("plots")
+def test_the_report_of_a_search_fits_the_window_of_a_telephone(tmp_path: Path) -> None:
+    page = results("p99_ms<=8").write(tmp_path)[2]
+    with browser() as shown:
+        assert overflow(shown, page.as_uri()) <= 0
 
 
 def test_the_notes_of_a_trial_are_folded_in_the_report() -> None:
