@@ -165,7 +165,7 @@ class RunFolder:
                 raise ConfigError(f"{self.path} is a file: name a folder for the results", key="outputs")
             if self.path.exists() and not self.has_plan() and any(self.path.iterdir()):
                 others = {entry.name for entry in self.path.iterdir() if not entry.name.startswith(".")}
-                if others - {self.inputs.name, "pieces", "starts", "workers"}:
+                if others - {self.inputs.name, "pieces", "servers", "starts", "workers"}:
                     raise ConfigError(
                         f"{self.path} has files and no plan of a batch run: choose another folder", key="outputs"
                     )
@@ -265,9 +265,13 @@ class RunFolder:
 
     def workers(self) -> Iterator[WorkerReport]:
         """What workers have said of themselves, those of former starts too."""
-        for file in sorted(self._workers.glob("[0-9]*.json")):
+        for file in sorted(self.worker_files()):
             with suppress(OSError, msgspec.DecodeError):
                 yield msgspec.json.decode(file.read_bytes(), type=WorkerReport)
+
+    def worker_files(self) -> Iterator[Path]:
+        """Where workers say it."""
+        return self._workers.glob("[0-9]*.json")
 
     def write_json(self, path: Path, value: Any, mode: int = 0o644) -> None:
         """Writes a document."""

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from alipes.batch.executors.find import EXECUTORS
+from alipes.batch.executors.find import EXECUTORS, STARTS_SERVERS
+from alipes.batch.executors.server_tasks import client_options
+from alipes.batch.executors.server_tasks import server_options as server_options_of
 from alipes.batch.finish import Summary, finish
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.formats.find import FORMS
@@ -17,7 +19,7 @@ from alipes.batch.plan import Plan
 from alipes.batch.planning import Extent, Files, Work, add_plan, make_plan, same_plan, written
 from alipes.batch.rows import ModelRows, model_rows
 from alipes.batch.sender import open_client
-from alipes.batch.servers import RunServers, run_servers
+from alipes.batch.servers import Engine, RunServers, run_servers
 from alipes.batch.stream_planning import make_stream_plan, stream_overlap, written_series
 from alipes.batch.supervision import supervise
 from alipes.errors import AlipesError, ConfigError
@@ -70,7 +72,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
             or arrays by input; a function that yields either, or `module:function`.
         outputs: The folder for the results.
         url: Addresses of servers, as a list or with commas between them.
-        servers: In their place: how many servers are started on this machine.
+        servers: In their place: how many servers are started, on this machine or where the clients run.
         repository: The models that these serve.
         clients: Clients of each server.
         version: Version of the model; the server's choice by default.
@@ -81,7 +83,8 @@ def run(  # noqa: PLR0913 - each is an option of its own
         executor: What runs the clients: `local` is processes of this machine, `slurm` an array job, `dask` and `ray`
             tasks of their clusters. The folder and the inputs have to be reached from wherever they run.
         executor_options: Options of sbatch by their names; `address` of a scheduler of Dask, or a `client` of it;
-            `address` of a cluster of Ray, and `num_cpus` of a client.
+            `address` of a cluster of Ray, and `num_cpus` of a client. Those that begin with `server-` are for servers
+            alone: `server-gres`, `server-resources`, `server-num-gpus`.
         in_flight: Requests of a client that are under way at a time.
         batch: Rows of a request; by default what the model takes, and at most 64.
         timeout_s: The longest wait for an answer.
@@ -104,10 +107,16 @@ def run(  # noqa: PLR0913 - each is an option of its own
         AlipesError: If no server knows the model.
     """
     _check(form, executor, clients, in_flight)
-    if executor != "local" and repository is not None:
+    options = dict(executor_options or {})
+    if (repository is None or executor == "local") and (wrong := list(server_options_of(options))):
         raise ConfigError(
-            f"clients of executor '{executor}' may run elsewhere, and servers that are started here are reached from "
-            "this machine alone: start servers, and give their addresses",
+            f"server-{wrong[0]} is for servers that an executor such as slurm starts: name it, and a repository",
+            key="executor_options",
+        )
+    if repository is not None and executor not in STARTS_SERVERS:
+        raise ConfigError(
+            f"executor '{executor}' starts no servers: start them, with `alipes deploy` for example, and name their "
+            "addresses",
             key="repository",
         )
     folder = RunFolder(outputs)
@@ -123,7 +132,9 @@ def run(  # noqa: PLR0913 - each is an option of its own
         place = None if repository is None else os.fspath(repository)
         with (
             task(f"batch {model}", show=progress) as line,
-            run_servers(url, servers, place, dict(server_options or {})) as up,
+            run_servers(
+                url, servers, place, dict(server_options or {}), Engine(executor, options, folder, clients, line)
+            ) as up,
         ):
             roots = "" if tls_roots is None else os.fspath(tls_roots)
             start = Start(
@@ -139,7 +150,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
             start.begun_s = time.time()
             begun_s = time.monotonic()
             folder.success.unlink(missing_ok=True)
-            supervise(folder, plan, folder.add_start(start), up, line, executor, dict(executor_options or {}))
+            supervise(folder, plan, folder.add_start(start), up, line, executor, client_options(options))
             seconds, server_count = time.monotonic() - begun_s, len(up.addresses)
     done = finish(folder, plan)
     new = [folder.piece(piece) for piece in sorted(folder.done() - before)]

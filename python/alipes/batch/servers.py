@@ -1,19 +1,23 @@
-"""The servers of a run: those that have addresses, or some that are started on this machine for as long as it takes."""
+"""The servers of a run: those that have addresses, or some that are started for it, here or elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from alipes.batch.engine_servers import EngineServers
+from alipes.batch.executors.base import ExecutorOptions
+from alipes.batch.executors.find import open_server_tasks
+from alipes.batch.folder import RunFolder
+from alipes.batch.launch import LaunchFolder
 from alipes.batch.sender import with_protocol
 from alipes.client.servers.addresses import read_addresses
-from alipes.errors import BatchError, ConfigError
+from alipes.errors import BatchError, ConfigError, ServeError
+from alipes.progress import Task
 
-__all__ = ["RunServers", "run_servers"]
-
-_MOST_RESTARTS: Final = 3
-"""How often servers of a run are started again that ended."""
+__all__ = ["Engine", "RunServers", "run_servers"]
 
 
 class RunServers(Protocol):
@@ -48,9 +52,13 @@ class LocalServers:
         Raises:
             ServeError: If one cannot start.
         """
-        self._repository, self._options, self._stack = repository, options, stack
-        self._restarts = 0
-        self._servers = [self._started() for _ in range(count)]
+        from alipes.serve.node import NodeServer  # for runs that start servers
+
+        self._servers = []
+        for _ in range(count):
+            server = NodeServer(repository, "127.0.0.1", options)
+            stack.callback(server.stop)
+            self._servers.append(server)
         for server in self._servers:
             server.wait_until_ready()
 
@@ -65,26 +73,38 @@ class LocalServers:
         Raises:
             BatchError: If that happens again and again.
         """
-        ended = [number for number, server in enumerate(self._servers) if server.status() == "ended"]
-        for number in ended:
-            self._restarts += 1
-            if self._restarts > _MOST_RESTARTS:
-                raise BatchError(f"servers end again and again; the last words of one: {self._servers[number].log}")
-            self._servers[number] = self._started()
-            self._servers[number].wait_until_ready(progress=False)
-        return bool(ended)
+        try:
+            return any([server.look() for server in self._servers])  # noqa: C419 - all are looked at
+        except ServeError as error:
+            raise BatchError(str(error)) from error
 
-    def _started(self) -> Any:
-        from alipes.serve.server import Server
 
-        server = Server(self._repository, port=0, host="127.0.0.1", wait=False, **self._options)
-        self._stack.callback(server.stop)
-        return server
+@dataclass(frozen=True)
+class Engine:
+    """What starts the servers of a run elsewhere.
+
+    Attributes:
+        name: The executor.
+        options: What it needs to know.
+        folder: The folder of the run.
+        clients: Clients of each server.
+        line: Shows what is waited for.
+    """
+
+    name: str
+    options: ExecutorOptions
+    folder: RunFolder
+    clients: int
+    line: Task
 
 
 @contextmanager
 def run_servers(
-    url: str | Sequence[str] | None, servers: int | None, repository: str | None, options: dict[str, Any] | None = None
+    url: str | Sequence[str] | None,
+    servers: int | None,
+    repository: str | None,
+    options: dict[str, Any] | None = None,
+    engine: Engine | None = None,
 ) -> Iterator[RunServers]:
     """The servers for as long as the block runs.
 
@@ -93,13 +113,14 @@ def run_servers(
         servers: How many are started.
         repository: The models that these serve.
         options: Further arguments of `alipes.Server`.
+        engine: What starts them; this process by default.
 
     Raises:
         ConfigError: If neither is named, or both.
     """
     if (url is None) == (repository is None):
         raise ConfigError(
-            "name the servers by their addresses, or a repository for servers of this machine: one of the two",
+            "name the servers by their addresses, or a repository for servers that are started: one of the two",
             key="url",
         )
     if url is not None:
@@ -113,4 +134,18 @@ def run_servers(
     if servers is not None and servers < 1:
         raise ConfigError(f"expected at least one server, got {servers}", key="servers")
     with ExitStack() as stack:
+        if engine is not None and engine.name != "local":
+            yield _engine_servers(engine, str(repository), servers or 1, options or {}, stack)
+            return
         yield LocalServers(str(repository), servers or 1, options or {}, stack)
+
+
+def _engine_servers(
+    engine: Engine, repository: str, count: int, options: dict[str, Any], stack: ExitStack
+) -> EngineServers:
+    launch = LaunchFolder.make(engine.folder, repository, options)
+    tasks = open_server_tasks(engine.name, engine.options, launch, count, engine.clients)
+    up = EngineServers(launch, tasks, count)
+    stack.callback(up.stop)
+    up.start(engine.line)
+    return up

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, rows_of
+from support.dask_cluster import dask_cluster
 from support.server import ServerProcess
 from support.slurm import skip_without_slurm, slurm, slurm_answer
 
@@ -90,31 +89,10 @@ def test_a_run_on_slurm_that_is_interrupted_leaves_no_job(
     assert rows_of(tmp_path / "out") == expected
 
 
-CLUSTER = """
-from distributed import LocalCluster
-if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster:
-        print(cluster.scheduler_address, flush=True)
-        input()
-"""
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[str]:
-    """The address of a cluster of Dask with two workers."""
-    (tmp_path / "cluster.py").write_text(CLUSTER)
-    process = subprocess.Popen(
-        [sys.executable, tmp_path / "cluster.py"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.communicate("\n")
+    with dask_cluster(tmp_path) as address:
+        yield address
 
 
 @pytest.mark.proof

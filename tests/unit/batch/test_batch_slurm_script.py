@@ -21,7 +21,7 @@ def test_options_of_sbatch_stand_in_front_of_the_client(tmp_path: Path) -> None:
     for line in ("--array=0-3", "--requeue", "--signal=B:TERM@60", "--partition=gpu", "--time=1:00:00"):
         assert f"#SBATCH {line}" in lines
     (client,) = (line for line in lines if "alipes.batch.worker" in line)
-    assert client.endswith(f"-m alipes.batch.worker '{tmp_path}/out put' $SLURM_ARRAY_TASK_ID --start 3 &")
+    assert client.endswith(f"-m alipes.batch.worker '{tmp_path}/out put' $SLURM_ARRAY_TASK_ID --start 3 --parent $$ &")
 
 
 @pytest.mark.parametrize(("code", "again"), [(0, False), (1, False), (85, True)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
@@ -12,11 +12,11 @@ from alipes.batch.executors.remote_client import Outcomes, run_client
 from alipes.batch.folder import RunFolder, Start
 from alipes.errors import BatchError, ConfigError, Unsupported
 
-__all__ = ["DaskExecutor"]
+__all__ = ["RETRIES", "DaskExecutor", "open_client"]
 
 _LOOK_S: Final = 0.5
-_RETRIES: Final = 3
-"""How often the client of a shard is started again whose worker of Dask goes away."""
+RETRIES: Final = 3
+"""How often a client or a server is started again whose worker of Dask goes away."""
 
 
 class DaskExecutor:
@@ -33,15 +33,8 @@ class DaskExecutor:
             ConfigError: If there is neither.
             Unsupported: If Dask is not installed.
         """
-        if len(options) != 1 or not {"address", "client"} & options.keys():
-            raise ConfigError(
-                "executor 'dask' takes the address of a scheduler, as in address=tcp://HOST:8786",
-                key="executor_options",
-            )
-        try:
-            self._library: Any = import_module("distributed")
-        except ImportError as error:
-            raise Unsupported("this needs Dask: install it with `pip install 'alipes[dask]'`") from error
+        _check_options(options)
+        self._library: Any = _library()
         self._options, self._watch = options, watch
         self._outcomes = Outcomes()
         self.failures = self._outcomes.failures
@@ -52,21 +45,16 @@ class DaskExecutor:
         Raises:
             BatchError: If the scheduler cannot be reached.
         """
-        client = self._options.get("client")
-        if client is not None:
-            self._run(client, folder, start, shards)
-            return
-        address = self._options["address"]
+        client, is_ours = open_client(self._options)
         try:
-            client = self._library.Client(address, timeout=30, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise BatchError(f"no scheduler of Dask answers at {address}: {error}") from error
-        with client:
             self._run(client, folder, start, shards)
+        finally:
+            if is_ours:
+                client.close()
 
     def _run(self, client: Any, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
         futures = [
-            client.submit(run_client, worker_command(folder, shard, start), pure=False, retries=_RETRIES)
+            client.submit(run_client, worker_command(folder, shard, start), pure=False, retries=RETRIES)
             for shard in shards
         ]
         try:
@@ -83,3 +71,45 @@ class DaskExecutor:
                 self.failures.append(f"Dask lost the client of shard {shard}: {future.exception()}")
                 continue
             self._outcomes.add(shard, *future.result())
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuses options that lead to no cluster.
+
+    Raises:
+        ConfigError: If there is not one of the two.
+    """
+    if len(options) != 1 or not {"address", "client"} & options.keys():
+        raise ConfigError(
+            "executor 'dask' takes the address of a scheduler, as in address=tcp://HOST:8786", key="executor_options"
+        )
+
+
+def _library() -> Any:
+    """Dask.
+
+    Raises:
+        Unsupported: If it is not installed.
+    """
+    try:
+        return import_module("distributed")
+    except ImportError as error:
+        raise Unsupported("this needs Dask: install it with `pip install 'alipes[dask]'`") from error
+
+
+def open_client(options: Mapping[str, Any]) -> tuple[Any, bool]:
+    """The client of a cluster, and whether it is to be closed.
+
+    Raises:
+        ConfigError: If an option is wrong.
+        Unsupported: If Dask is not installed.
+        BatchError: If the scheduler cannot be reached.
+    """
+    _check_options(options)
+    if (client := options.get("client")) is not None:
+        return client, False
+    address = options["address"]
+    try:
+        return _library().Client(address, timeout=30, set_as_default=False), True
+    except (OSError, ValueError) as error:
+        raise BatchError(f"no scheduler of Dask answers at {address}: {error}") from error

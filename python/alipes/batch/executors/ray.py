@@ -12,12 +12,12 @@ from alipes.batch.executors.remote_client import Outcomes, run_client
 from alipes.batch.folder import RunFolder, Start
 from alipes.errors import BatchError, ConfigError, Unsupported
 
-__all__ = ["RayExecutor"]
+__all__ = ["RETRIES", "RayConnection", "RayExecutor"]
 
 _LOOK_S: Final = 0.5
 _REACHED_S: Final = 10.0
-_RETRIES: Final = 3
-"""How often a client is started again whose node goes away."""
+RETRIES: Final = 3
+"""How often a client or a server is started again whose node goes away."""
 _OPTIONS: Final = ("address", "num_cpus")
 
 
@@ -36,14 +36,8 @@ class RayExecutor:
             ConfigError: If there is another option.
             Unsupported: If Ray is not installed.
         """
-        if wrong := [name for name in options if name not in _OPTIONS]:
-            raise ConfigError(f"executor 'ray' takes {' and '.join(_OPTIONS)}, not {wrong[0]}", key="executor_options")
-        try:
-            self._library: Any = import_module("ray")
-        except ImportError as error:
-            raise Unsupported("this needs Ray: install it with `pip install 'alipes[ray]'`") from error
-        self._address = options.get("address")
-        self._cpus = float(options.get("num_cpus", 1))
+        self._connection = RayConnection(options)
+        self._library = self._connection.library
         self._watch = watch
         self._outcomes = Outcomes()
         self.failures = self._outcomes.failures
@@ -54,30 +48,14 @@ class RayExecutor:
         Raises:
             BatchError: If the cluster cannot be reached.
         """
-        ours = not self._library.is_initialized()
-        if ours:
-            self._connect(len(shards))
+        self._connection.open(len(shards))
         try:
             self._run(folder, start, shards)
         finally:
-            if ours:
-                self._library.shutdown()
-
-    def _connect(self, clients: int) -> None:
-        quiet = {"log_to_driver": False, "logging_level": "error"}
-        try:
-            if self._address is None:
-                # As many at a time as there are clients, whatever cores this machine has: they wait for servers.
-                cpus = max(1, round(clients * self._cpus))
-                self._library.init(num_cpus=cpus, include_dashboard=False, **quiet)
-            else:
-                _check_reached(self._address)
-                self._library.init(address=self._address, **quiet)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise BatchError(f"no cluster of Ray answers at {self._address or 'this machine'}: {error}") from error
+            self._connection.close()
 
     def _run(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
-        task = self._library.remote(num_cpus=self._cpus, max_retries=_RETRIES)(run_client)
+        task = self._library.remote(num_cpus=self._connection.cpus, max_retries=RETRIES)(run_client)
         tasks = {task.remote(worker_command(folder, shard, start)): shard for shard in shards}
         pending = list(tasks)
         try:
@@ -96,6 +74,58 @@ class RayExecutor:
                 self.failures.append(f"Ray lost the client of shard {shard}: {error}".splitlines()[0])
                 continue
             self._outcomes.add(shard, code, text)
+
+
+class RayConnection:
+    """A cluster of Ray for as long as somebody uses it, unless the script uses one already."""
+
+    def __init__(self, options: ExecutorOptions) -> None:
+        """Looks for Ray.
+
+        Raises:
+            ConfigError: If there is another option than an executor takes.
+            Unsupported: If Ray is not installed.
+        """
+        if wrong := [name for name in options if name not in _OPTIONS]:
+            raise ConfigError(f"executor 'ray' takes {' and '.join(_OPTIONS)}, not {wrong[0]}", key="executor_options")
+        try:
+            self.library: Any = import_module("ray")
+        except ImportError as error:
+            raise Unsupported("this needs Ray: install it with `pip install 'alipes[ray]'`") from error
+        self._address = options.get("address")
+        self.cpus = float(options.get("num_cpus", 1))
+        self._is_ours = False
+
+    def open(self, clients: int, more_cpus: float = 0) -> None:
+        """Connects, where the process is not connected.
+
+        Args:
+            clients: Clients, for which a cluster that is started here has place at the same time.
+            more_cpus: What it has beside them.
+
+        Raises:
+            BatchError: If the cluster cannot be reached.
+        """
+        if self.library.is_initialized():
+            return
+        quiet = {"log_to_driver": False, "logging_level": "error"}
+        try:
+            if self._address is None:
+                # As many at a time as there are clients, whatever cores this machine has: they wait for servers.
+                cpus = max(1, round(clients * self.cpus + more_cpus))
+                self.library.init(num_cpus=cpus, include_dashboard=False, **quiet)
+            else:
+                _check_reached(self._address)
+                self.library.init(address=self._address, **quiet)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise BatchError(f"no cluster of Ray answers at {self._address or 'this machine'}: {error}") from error
+        self._is_ours = True
+
+    def close(self) -> None:
+        """Leaves it, or ends the one that was started here."""
+        if self._is_ours:
+            self.library.shutdown()
+            self._is_ours = False
 
 
 def _check_reached(address: str) -> None:

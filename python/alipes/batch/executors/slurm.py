@@ -7,25 +7,24 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from alipes.batch.executors.base import ExecutorOptions, Watch, failures_of, worker_command
+from alipes.batch.executors.commands import answer_of
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.worker import STOPPED
 from alipes.errors import BatchError, ConfigError
 
-__all__ = ["SlurmExecutor", "slurm_script"]
+__all__ = ["SlurmExecutor", "queued_tasks", "slurm_script", "submit", "supervised"]
 
 _LOOK_S: Final = 1.0
 _BEFORE_END_S: Final = 60
 """How long before its time is over a client is asked to stop."""
 _MOST_ROUNDS: Final = 4
-_COMMAND_S: Final = 60.0
 _OURS: Final = ("array", "job-name", "open-mode", "output", "requeue", "signal")
 """Options of sbatch that are set here."""
 
@@ -63,16 +62,16 @@ class SlurmExecutor:
         script = log.with_suffix(".sbatch")
         text = slurm_script(folder, start, shards, self._options, log)
         folder.write_aside(script, lambda path: path.write_text(text, encoding="utf-8"))
-        job = _answer_of(["sbatch", "--parsable", str(script)]).split(";")[0].strip()
+        job = submit(script)
         try:
-            while _is_queued(job):
+            while queued_tasks(job):
                 self._watch()
                 time.sleep(_LOOK_S)
             job = ""
         finally:
             if job:
                 with suppress(BatchError):
-                    _answer_of(["scancel", job])
+                    answer_of(["scancel", job])
         self._rounds += 1
         self.failures += failures_of(folder, start)
         # Clients that were killed say nothing: their shards are submitted again, which is sooner than Slurm's requeue.
@@ -81,24 +80,39 @@ class SlurmExecutor:
             self.failures.append(f"{_MOST_ROUNDS} array jobs ended with work left; their logs are {log}-*.log")
 
 
-def slurm_script(folder: RunFolder, start: Start, shards: Sequence[int], options: ExecutorOptions, log: Path) -> str:
+def slurm_script(folder: RunFolder, start: Start, shards: Sequence[int], options: Mapping[str, Any], log: Path) -> str:
     """The script of an array job, a client for each of its tasks."""
+    command = shlex.join(worker_command(folder, "SHARD", start)).replace("SHARD", "$SLURM_ARRAY_TASK_ID")
+    return supervised(command, "alipes-batch", f"{min(shards)}-{max(shards)}", f"{log}-%a.log", options)
+
+
+def supervised(command: str, name: str, array: str, log: str, options: Mapping[str, Any]) -> str:
+    """The script of an array job whose tasks are queued again where they are asked to stop.
+
+    Args:
+        command: What a task runs, as a shell has it.
+        name: Of the job.
+        array: Numbers of the tasks.
+        log: Where each writes.
+        options: Options of sbatch; one without a value is written `name=`.
+    """
     lines = [
         "#!/bin/bash",
-        "#SBATCH --job-name=alipes-batch",
-        f"#SBATCH --array={min(shards)}-{max(shards)}",
+        f"#SBATCH --job-name={name}",
+        f"#SBATCH --array={array}",
         "#SBATCH --requeue",
         "#SBATCH --open-mode=append",
         f"#SBATCH --signal=B:TERM@{_BEFORE_END_S}",
-        f"#SBATCH --output={log}-%a.log",
-        *(f"#SBATCH --{name}={value}" for name, value in options.items()),
+        f"#SBATCH --output={log}",
+        *(f"#SBATCH --{option}={value}".rstrip("=") for option, value in options.items()),
         "",
-        f"{shlex.join(worker_command(folder, 'SHARD', start)).replace('SHARD', '$SLURM_ARRAY_TASK_ID')} &",
-        "client=$!",
+        # Where Slurm kills this shell alone, as without control groups, the process ends with it.
+        f"{command} --parent $$ &",
+        "process=$!",
         # Slurm signals this shell alone, whose wait the signal interrupts.
-        "trap 'kill -TERM $client' TERM",
-        "wait $client; code=$?",
-        "while kill -0 $client 2>/dev/null; do wait $client; code=$?; done",
+        "trap 'kill -TERM $process' TERM",
+        "wait $process; code=$?",
+        "while kill -0 $process 2>/dev/null; do wait $process; code=$?; done",
         f'if [ $code = {STOPPED} ]; then scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"; fi',
         "exit $code",
         "",
@@ -106,21 +120,25 @@ def slurm_script(folder: RunFolder, start: Start, shards: Sequence[int], options
     return "\n".join(lines)
 
 
-def _is_queued(job: str) -> bool:
-    """Whether anything of a job waits or runs."""
+def submit(script: Path) -> str:
+    """Submits a script; returns the number of the job.
+
+    Raises:
+        BatchError: If Slurm refuses it.
+    """
+    return answer_of(["sbatch", "--parsable", str(script)]).split(";")[0].strip()
+
+
+def queued_tasks(job: str) -> set[int]:
+    """The tasks of an array job that wait or run.
+
+    Raises:
+        BatchError: If Slurm does not answer.
+    """
     try:
-        return bool(_answer_of(["squeue", "--noheader", "--jobs", job, "--format", "%T"]).strip())
+        answer = answer_of(["squeue", "--noheader", "--array", "--jobs", job, "--format", "%K"])
     except BatchError as error:
         if "Invalid job id" in str(error):  # forgotten already
-            return False
+            return set()
         raise
-
-
-def _answer_of(command: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BatchError(f"{command[0]} does not answer: {error}") from error
-    if done.returncode:
-        raise BatchError(f"{command[0]} refuses: {done.stderr.strip() or done.returncode}")
-    return done.stdout
+    return {int(word) for word in answer.split() if word.isdecimal()}

@@ -65,11 +65,22 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
     ] = None,
     repository: Annotated[
         str | None,
-        _option(_SERVERS, "--repository", text="Models of servers that are started here.", metavar="FOLDER"),
+        _option(
+            _SERVERS, "--repository", text="Models of servers that are started, by the executor.", metavar="FOLDER"
+        ),
     ] = None,
     servers: Annotated[
         int | None,
         _option(_SERVERS, "--servers", text="How many are started; 1 by default.", metavar="NUMBER", min=1),
+    ] = None,
+    server_option: Annotated[
+        list[str] | None,
+        _option(
+            _SERVERS,
+            "--server-option",
+            text="A flag of `alipes serve` for these, with `_` for `-`; any number.",
+            metavar="NAME=VALUE",
+        ),
     ] = None,
     model_version: Annotated[
         str, _option(_SERVERS, "--model-version", text="Version of the model; the latest by default.", metavar="NUMBER")
@@ -105,7 +116,11 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
     executor: Annotated[
         str,
         _option(
-            _CLIENTS, "--executor", text="What runs clients: local, slurm, dask or ray.", metavar="NAME", shown=True
+            _CLIENTS,
+            "--executor",
+            text="What runs clients: local, slurm, dask, ray, kubernetes or htcondor.",
+            metavar="NAME",
+            shown=True,
         ),
     ] = "local",
     executor_option: Annotated[
@@ -113,7 +128,8 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
         _option(
             _CLIENTS,
             "--executor-option",
-            text="An option of sbatch, or address=ADDRESS of a cluster of Dask or Ray; any number.",
+            text="What it needs, such as an option of sbatch, or address=ADDRESS of a cluster of Dask or Ray; with "
+            "server- in front, for servers alone; any number.",
             metavar="NAME=VALUE",
         ),
     ] = None,
@@ -161,6 +177,8 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             raise UsageFailed("name the servers with --url, or their models with --repository: one of the two")
         if servers is not None and repository is None:
             raise UsageFailed("give --servers with --repository: those of --url are there already")
+        if server_option and repository is None:
+            raise UsageFailed("give --server-option with --repository: the servers of --url run already")
         addresses = None if url is None else addresses_of(url, encrypted=tls_roots is not None)
         summary = batches.run(
             model,
@@ -174,7 +192,8 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             form=form,
             stream=stream,
             executor=executor,
-            executor_options=_options(executor_option or ()),
+            executor_options=_options("--executor-option", executor_option),
+            server_options=_options("--server-option", server_option),
             overlap=overlap,
             in_flight=in_flight,
             batch=batch,
@@ -194,13 +213,13 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
         return perform(action)
 
 
-def _options(words: Sequence[str]) -> dict[str, str]:
-    """Options of an engine by their names."""
+def _options(option: str, words: Sequence[str] | None) -> dict[str, str]:
+    """Names and values."""
     found = {}
-    for word in words:
+    for word in words or ():
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise UsageFailed(f"write --executor-option NAME=VALUE, not {word!r}")
+            raise UsageFailed(f"write {option} NAME=VALUE, not {word!r}")
         found[name] = value
     return found
 

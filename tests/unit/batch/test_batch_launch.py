@@ -1,0 +1,85 @@
+"""Servers of an engine find what they serve in a folder, and see there whether their run goes on."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from alipes.batch import server_process
+from alipes.batch.executors.server_tasks import client_options, server_options
+from alipes.batch.executors.slurm_servers import servers_script
+from alipes.batch.folder import RunFolder, WorkerReport
+from alipes.batch.launch import LaunchFolder, ServerReport
+from alipes.errors import ConfigError
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = RunFolder(tmp_path / "out put")
+    folder.prepare()
+    return folder
+
+
+@pytest.fixture
+def launch(run: RunFolder) -> LaunchFolder:
+    return LaunchFolder.make(run, "models", {"api_key": "secret"})
+
+
+def test_what_is_served_is_read_as_it_was_written(launch: LaunchFolder) -> None:
+    assert LaunchFolder(launch.path).recipe() == (str(Path.cwd() / "models"), {"api_key": "secret"})
+    assert stat.S_IMODE((launch.path / "recipe.json").stat().st_mode) == 0o600
+
+
+def test_a_bucket_is_no_folder(run: RunFolder) -> None:
+    assert LaunchFolder.make(run, "s3://bucket/models", {}).recipe()[0] == "s3://bucket/models"
+
+
+def test_options_of_this_process_alone_are_refused(run: RunFolder) -> None:
+    with pytest.raises(ConfigError, match="servers elsewhere take texts and numbers"):
+        LaunchFolder.make(run, "models", {"log_file": object()})
+
+
+def test_announcements_are_read(launch: LaunchFolder) -> None:
+    report = ServerReport(1, "grpc://a:1", "a", 7)
+    launch.report(report)
+    assert list(launch.reports()) == [report]
+
+
+def test_a_server_goes_when_its_run_says_so(launch: LaunchFolder) -> None:
+    signs = server_process._Signs(launch, None)
+    assert not signs.are_gone()
+    launch.end()
+    assert signs.are_gone()
+
+
+def test_a_server_goes_when_nothing_is_heard(
+    run: RunFolder, launch: LaunchFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(server_process.time, "monotonic", lambda: now_s)
+    signs = server_process._Signs(launch, None)
+    for wait_s, sign in ((100.0, launch.sign), (100.0, lambda: run.write_worker(WorkerReport(1, 0, "a", 7)))):
+        now_s += wait_s
+        sign()
+        assert not signs.are_gone()
+    now_s += 115.0
+    assert not signs.are_gone()
+    now_s += 6.0
+    assert signs.are_gone()
+
+
+def test_options_of_servers_are_differ_from_those_of_clients() -> None:
+    options = {"partition": "cpu", "server-partition": "gpu", "server_gres": "gpu:1"}
+    assert client_options(options) == {"partition": "cpu"}
+    assert server_options(options) == {"partition": "gpu", "gres": "gpu:1"}
+
+
+def test_servers_are_tasks_of_an_array_job(launch: LaunchFolder) -> None:
+    lines = servers_script(launch, [0, 3], {"partition": "gpu", "exclusive": ""}).splitlines()
+    for line in ("--array=0,3", "--requeue", "--signal=B:TERM@60", "--partition=gpu", "--exclusive"):
+        assert f"#SBATCH {line}" in lines
+    (server,) = (line for line in lines if "server_process" in line)
+    assert server.endswith(
+        f"-m alipes.batch.server_process '{launch.path}' $SLURM_ARRAY_TASK_ID --host $SLURMD_NODENAME --parent $$ &"
+    )
