@@ -43,6 +43,8 @@ NEEDS = {
     "helm": "deploy",
     "dashboards": "deploy",
     "several-servers": "deploy",
+    "ray": "ray",
+    "dask": "dask",
 }
 # Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load
 # for seconds, train and export with heavy frameworks, or make images. What they show has tests of its own in the gate.
@@ -57,9 +59,11 @@ MEASURING = {
 }
 HEAVY = {
     "build-images",
+    "dask",
     "export-models",
     "from-mlserver",
     "from-torchserve",
+    "ray",
     "serve-lightgbm",
     "serve-mlflow",
     "serve-pytorch",

@@ -50,8 +50,10 @@ ALLOWED = {
     "loadtest": {"client", "plots", "tables"},
     "plots": {"monitor"},
     "advise": {"client", "config", "tables", "tune"},
-    # Servers of this machine are started on use alone.
-    "batch": {"client", "fitting", "local_ports", "progress", "serve", "tables"},
+    # Servers of this machine are started on use alone; jobs are written by `deploy` and sent by `cloud`.
+    "batch": {"client", "cloud", "deploy", "fitting", "local_ports", "progress", "serve", "tables"},
+    "dask": {"client", "serve"},
+    "ray": {"client", "serve"},
     "deploy": {"choices", "config", "progress", "repository"},
     "cloud": {"progress"},
     # What perf_analyzer's flags in Model Analyzer's files mean.

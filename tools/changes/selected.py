@@ -55,6 +55,8 @@ END_TO_END: Mapping[str, Sequence[str]] = {
     "client": ("tests/e2e/clients/test_*client*.py", "tests/e2e/inference", "tests/e2e/clients/test_[adgisw]*.py"),
     "cloud": ("tests/e2e/cloud", "tests/e2e/notebooks/test_lecture_cloud.py"),
     "deploy": ("tests/e2e/deploy",),
+    "dask": ("tests/e2e/engines",),
+    "ray": ("tests/e2e/engines",),
     "compat": (
         "tests/e2e/perf_analyzer",
         "tests/e2e/pytriton_scripts",

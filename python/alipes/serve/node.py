@@ -11,7 +11,7 @@ from typing import Any, Final
 from alipes.errors import ServeError
 from alipes.serve.server import Server
 
-__all__ = ["NodeServer"]
+__all__ = ["NodeServer", "host_of"]
 
 _MOST_RESTARTS: Final = 3
 """How often in a row a server is started again that ends."""
@@ -128,3 +128,9 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def host_of(address: str) -> str:
+    """The host of an address such as `tcp://10.0.0.7:40123`; this machine where it is one of this process alone."""
+    protocol, _, rest = address.rpartition("://")
+    return "127.0.0.1" if protocol == "inproc" else rest.rpartition(":")[0].strip("[]")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from alipes.client.moving import MovingClient
 from alipes.errors import InvalidArgument, ServeError, TransportError
-from alipes.serve.node import NodeServer
+from alipes.serve.node import NodeServer, host_of
 from support.models import add_model
 
 
@@ -64,3 +64,11 @@ def test_a_server_listens_on_its_address_alone(models: str) -> None:
         assert server.http.startswith("127.0.0.1:")
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [("tcp://10.0.0.7:40123", "10.0.0.7"), ("tls://[fd00::1]:1", "fd00::1"), ("inproc://10.0.0.7/12/1", "127.0.0.1")],
+)
+def test_the_host_of_an_address_is_without_port_and_protocol(address: str, host: str) -> None:
+    assert host_of(address) == host

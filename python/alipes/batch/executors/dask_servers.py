@@ -12,6 +12,7 @@ from alipes.batch.executors.remote_server import STOP_S, run_server
 from alipes.batch.executors.server_tasks import server_command
 from alipes.batch.launch import LaunchFolder
 from alipes.errors import ConfigError
+from alipes.serve.node import host_of
 
 __all__ = ["DaskServers"]
 
@@ -85,6 +86,6 @@ def _resources(options: Mapping[str, Any]) -> dict[str, float]:
 def _serve(command: list[str]) -> tuple[int, str]:
     """A task: it leaves its thread of the worker to others, since it only waits."""
     library = import_module("distributed")
-    host = library.get_worker().address.rpartition("://")[2].rpartition(":")[0].strip("[]")
+    host = host_of(library.get_worker().address)
     library.secede()
     return run_server(command, host)
