@@ -2,25 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from alipes.deploy.description import Description
 from alipes.deploy.image.settings import MODELS, USER
 from alipes.deploy.kubernetes.metadata import HTTP, labels, scheme
-from alipes.deploy.repository_place import claim_of
+from alipes.deploy.repository_place import Claim, claim_of
 from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
 
-__all__ = ["pod"]
+__all__ = ["TASK", "pod", "task_pod"]
 
 Object = dict[str, Any]
 
+TASK: Final = "task"
+"""Name of the container of pods that run a command."""
+
+_SCRATCH: Final[tuple[Object, Object]] = (
+    {"name": "scratch", "emptyDir": {}},
+    {"name": "scratch", "mountPath": "/tmp"},
+)
+_RIGHTS: Final[Object] = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
 _FAILURES: Final = 3
 """Questions without an answer after which a server counts as not ready; as dead after ten times as many."""
 
 
 def pod(description: Description) -> Object:
     """The template of pods."""
-    return {"metadata": _metadata(description), "spec": _spec(description)}
+    volumes = [volume for volume, _ in _volumes(description)]
+    return {"metadata": _metadata(description), "spec": _spec(description, _container(description), volumes)}
+
+
+def task_pod(description: Description, command: Sequence[str], data: Claim, path: str) -> Object:
+    """The template of pods that run a command to its end.
+
+    Args:
+        description: Its image, its resources, its variables and its nodes count.
+        command: What a pod runs.
+        data: A volume that all of them share.
+        path: Where it is.
+    """
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": data.name}}
+    mount: Object = {"name": "data", "mountPath": path}
+    if data.folder:
+        mount["subPath"] = data.folder
+    volumes: list[tuple[Object, Object]] = [_SCRATCH, (volume, mount)]
+    container: Object = {
+        "name": TASK,
+        "image": description.image,
+        "imagePullPolicy": description.pull_policy,
+        "command": list(command),
+        **_environment(description),
+        "resources": _resources(description),
+        "securityContext": _RIGHTS,
+        "volumeMounts": [mount for _, mount in volumes],
+    }
+    spec = _spec(description, container, [volume for volume, _ in volumes])
+    metadata: Object = {"labels": labels(description)}
+    if description.annotations:
+        metadata["annotations"] = dict(description.annotations)
+    return {"metadata": metadata, "spec": {"restartPolicy": "Never"} | spec}
 
 
 def _metadata(description: Description) -> Object:
@@ -34,7 +79,7 @@ def _metadata(description: Description) -> Object:
     return {"labels": labels(description)} | ({"annotations": annotations} if annotations else {})
 
 
-def _spec(description: Description) -> Object:
+def _spec(description: Description, container: Object, volumes: list[Object]) -> Object:
     spec: Object = {}
     if description.service_account:
         spec["serviceAccountName"] = description.service_account
@@ -50,8 +95,8 @@ def _spec(description: Description) -> Object:
             "fsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(description)],
-        "volumes": [volume for volume, _ in _volumes(description)],
+        "containers": [container],
+        "volumes": volumes,
     }
     if nodes := _nodes(description):
         spec["nodeSelector"] = nodes
@@ -67,11 +112,8 @@ def _container(description: Description) -> Object:
         "imagePullPolicy": description.pull_policy,
         "command": ["alipes", "serve"],
         "args": arguments(description),
+        **_environment(description),
     }
-    if variables := _variables(description):
-        container["env"] = variables
-    if description.secrets:
-        container["envFrom"] = [{"secretRef": {"name": name}} for name in description.secrets]
     container |= {
         "ports": [
             {"name": name, "containerPort": port, "protocol": "TCP"}
@@ -87,11 +129,7 @@ def _container(description: Description) -> Object:
         "livenessProbe": _probe(description, "live", 10 * _FAILURES),
         # New connections arrive for as long as the pod's address is known.
         "lifecycle": {"preStop": {"sleep": {"seconds": description.pause_s}}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": _RIGHTS,
         "volumeMounts": [mount for _, mount in _volumes(description)],
     }
     if not description.pause_s:
@@ -106,6 +144,15 @@ def _probe(description: Description, state: str, failures: int) -> Object:
         "timeoutSeconds": description.probes.timeout_s,
         "failureThreshold": failures,
     }
+
+
+def _environment(description: Description) -> Object:
+    environment: Object = {}
+    if variables := _variables(description):
+        environment["env"] = variables
+    if description.secrets:
+        environment["envFrom"] = [{"secretRef": {"name": name}} for name in description.secrets]
+    return environment
 
 
 def _variables(description: Description) -> list[Object]:
@@ -131,9 +178,7 @@ def _resources(description: Description) -> Object:
 
 def _volumes(description: Description) -> list[tuple[Object, Object]]:
     """Volumes, each with where it is mounted."""
-    volumes: list[tuple[Object, Object]] = [
-        ({"name": "scratch", "emptyDir": {}}, {"name": "scratch", "mountPath": "/tmp"})
-    ]
+    volumes: list[tuple[Object, Object]] = [_SCRATCH]
     claim = claim_of(description.repository)
     if claim is not None:
         source = {"claimName": claim.name, "readOnly": True}
