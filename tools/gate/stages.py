@@ -206,9 +206,9 @@ STAGES: Sequence[Stage] = (
     _extra("examples", "the folder `examples`", "--extra examples --extra notebook --group browser"),
     _extra("tune", "searches by optuna, Model Analyzer's files, pictures of trials", "--extra tune --extra plots"),
     _extra("plots", "pictures of records, streams and load tests", "--extra plots --extra tables --group browser"),
-    _extra("batch", "batch runs over HDF5 and Parquet"),
-    _extra("dask", "batch runs on a cluster of Dask"),
-    _extra("ray", "batch runs on Ray"),
+    _extra("batch", "batch runs over HDF5 and Parquet; files for HTCondor", "--extra batch --group engines"),
+    _extra("dask", "batch runs on a cluster of Dask, servers beside its workers"),
+    _extra("ray", "batch runs on Ray, servers in its actors and behind Ray Serve", "--extra ray --group engines"),
     _extra("buckets", "repositories in emulated buckets", "--group buckets"),
     _extra("hf", "a model of the Hugging Face Hub, by its own client"),
     _extra(
