@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.request import urlopen
 
-from alipes.deploy.yaml_text import yaml_of
+from alipes.deploy.yaml_text import documents_of, yaml_of
 
-from support.kube import ControlPlane, Refused, need, program_file, program_folder
+from support.kube import ControlPlane, Missing, Refused, need, program_file, program_folder
 from support.ports import free_ports
 from support.waiting import TIMEOUT_S
 
@@ -90,10 +92,14 @@ def add_kinds(plane: ControlPlane) -> None:
         plane.wait_until(lambda kind=kind: _is_listed(plane, kind["spec"]), f"the API server lists {name}")
 
 
-def start_controllers(plane: ControlPlane) -> None:
-    """Starts KServe's controllers, without its webhooks, and returns once they work.
+def start_controllers(plane: ControlPlane, *, webhooks: bool = False) -> None:
+    """Starts KServe's controllers, and returns once they work.
 
     They listen at all addresses: the network has to be one of the test's own.
+
+    Args:
+        plane: Whose objects they look after.
+        webhooks: Whether the API server asks them about objects and has them change pods, as in any installation.
 
     Raises:
         Missing: If they are not built.
@@ -107,12 +113,12 @@ def start_controllers(plane: ControlPlane) -> None:
     keys.mkdir(parents=True)
     for name, source in (("tls.crt", "server.pem"), ("tls.key", "server.key")):
         shutil.copyfile(plane.folder / source, keys / name)
-    metrics, health, webhooks = free_ports(3)
+    metrics, health, port = free_ports(3)
     plane.run(
         CONTROLLERS,
         f"--metrics-addr=127.0.0.1:{metrics}",
         f"--health-probe-addr=127.0.0.1:{health}",
-        f"--webhook-port={webhooks}",
+        f"--webhook-port={port}",
         environment={
             "KUBECONFIG": str(plane.kubeconfig()),
             "POD_NAMESPACE": "kserve",
@@ -120,6 +126,28 @@ def start_controllers(plane: ControlPlane) -> None:
         },
     )
     plane.wait_until(lambda: _answers(f"http://127.0.0.1:{health}/readyz"), "KServe's controllers work")
+    if webhooks:
+        plane.wait_until(lambda: _listens(port), "KServe's webhooks listen")
+        _register_webhooks(plane, port)
+
+
+def _register_webhooks(plane: ControlPlane, port: int) -> None:
+    """Has the API server ask a program of this machine in place of a Service, which needs a network of its own."""
+    file = program_folder(PROGRAM) / "webhooks.yaml"
+    if not file.exists():
+        raise Missing("needs KServe's webhooks: make kube")
+    authority = base64.b64encode(plane.authority.read_bytes()).decode()
+    for found in documents_of(file.read_text(encoding="utf-8"), str(file)):
+        for webhook in found["webhooks"]:
+            path = webhook["clientConfig"]["service"]["path"]
+            webhook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
+        plural = f"{found['kind'].lower()}s"
+        plane.request("POST", f"/apis/admissionregistration.k8s.io/v1/{plural}", found)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _answers(url: str) -> bool:

@@ -16,6 +16,8 @@ from programs import (
     KSERVE_KINDS_FOLDER,
     KSERVE_SETTINGS,
     KSERVE_SETTINGS_FILE,
+    KSERVE_WEBHOOKS,
+    KSERVE_WEBHOOKS_FILE,
     KWOK_FILE,
     PROGRAMS,
     STAGES,
@@ -64,13 +66,14 @@ def _write_stages(program: Program) -> None:
 
 
 def _write_kinds(program: Program) -> None:
-    """The kinds that KServe adds to an API server, and its settings."""
-    if (program.folder() / KSERVE_SETTINGS_FILE).exists():
+    """The kinds that KServe adds to an API server, its settings and its webhooks."""
+    if (program.folder() / KSERVE_WEBHOOKS_FILE).exists():
         return
     source = _source(program.module)
     kinds = [file for name in KSERVE_KINDS for file in sorted((source / KSERVE_KINDS_FOLDER).rglob(name))]
     _write_documents(kinds, program.folder() / KSERVE_KINDS_FILE)
     _write_documents([source / KSERVE_SETTINGS], program.folder() / KSERVE_SETTINGS_FILE)
+    _write_documents([source / KSERVE_WEBHOOKS], program.folder() / KSERVE_WEBHOOKS_FILE)
 
 
 def _write_documents(files: Iterable[Path], into: Path) -> None:

@@ -107,3 +107,8 @@ KSERVE_SETTINGS = "config/configmap/inferenceservice.yaml"
 """The file of KServe's source with the settings that it is installed with."""
 
 KSERVE_SETTINGS_FILE = "settings.yaml"
+
+KSERVE_WEBHOOKS = "config/webhook/manifests.yaml"
+"""The file of KServe's source by which an API server asks its controllers about objects and pods."""
+
+KSERVE_WEBHOOKS_FILE = "webhooks.yaml"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from alipes.cloud.kubernetes.refusals import NoAnswer, Refused
+from alipes.cloud.kubernetes.refusals import NoAnswer, Refused, in_short
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -155,7 +155,7 @@ def _is_etcd(error: Any) -> bool:
 
 
 def _message(error: Any) -> str:
-    return str(_status(error).get("message") or error.reason or error.status)
+    return in_short(str(_status(error).get("message") or error.reason or error.status))
 
 
 def _details(error: Any) -> tuple[str, list[str]]:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from alipes.errors import CloudError
 
-__all__ = ["NoAnswer", "NotObserved", "Refused"]
+__all__ = ["NoAnswer", "NotObserved", "Refused", "in_short"]
+
+_WEBHOOK: Final = re.compile(r'^admission webhook "([^"]+)" denied the request: (.*)$', re.DOTALL)
+_KSERVE: Final = ".kserve-webhook-server."
+"""What the names of KServe's webhooks have."""
+
+
+def in_short(message: str) -> str:
+    """The API server's words; where a webhook refused an object, who it is and its reason."""
+    refused = _WEBHOOK.match(message)
+    if refused is None:
+        return message
+    name, reason = refused.groups()
+    return f"{'KServe' if _KSERVE in name else f'the webhook {name}'} refuses it: {reason}"
 
 
 class Refused(CloudError):
