@@ -19,7 +19,7 @@ class FileServer:
     """What it has, how it behaves, and what it was asked.
 
     Attributes:
-        address: `http://127.0.0.1:PORT`.
+        address: `http://127.0.0.1:PORT`, or with another address of the machine.
         files: Contents by their paths.
         headers: Further headers of every answer.
         breaks_after: Bytes of each answer after which the connection breaks; None for none.
@@ -62,15 +62,17 @@ class FileServer:
 
 
 @contextmanager
-def file_server(encrypted: ssl.SSLContext | None = None, **files: bytes) -> Iterator[FileServer]:
-    """Serves until the block ends, over HTTPS where a context is given."""
+def file_server(
+    encrypted: ssl.SSLContext | None = None, host: str = "127.0.0.1", **files: bytes
+) -> Iterator[FileServer]:
+    """Serves until the block ends, over HTTPS where a context is given, at an address of the machine."""
     state = FileServer(files={f"/{name}": content for name, content in files.items()})
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def handle(self) -> None:
-            with suppress(ssl.SSLError):  # a client that does not trust the certificate
+            with suppress(ssl.SSLError, ConnectionError):  # a client that does not trust the certificate, or left
                 super().handle()
 
         def do_GET(self) -> None:
@@ -91,11 +93,11 @@ def file_server(encrypted: ssl.SSLContext | None = None, **files: bytes) -> Iter
         def log_message(self, format: str, *arguments: object) -> None:
             """Logs nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer((host, 0), Handler)
     if encrypted is not None:
         # Handshakes belong to the threads of connections: one that fails must not end the loop.
         server.socket = encrypted.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    state.address = f"{'http' if encrypted is None else 'https'}://127.0.0.1:{server.server_address[1]}"
+    state.address = f"{'http' if encrypted is None else 'https'}://{host}:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

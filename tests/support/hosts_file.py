@@ -24,12 +24,15 @@ def addresses(plane: ControlPlane, namespace: str, service: str) -> list[str]:
 
 
 class HostsFile:
-    """A file of hosts in which a name has the addresses of a service, for as long as the context lasts."""
+    """A file of hosts in which a name has the addresses of a service, for as long as the context lasts.
 
-    def __init__(self, file: Path, plane: ControlPlane, namespace: str, service: str) -> None:
+    Addresses of further services, which take over from it, are those of the same name.
+    """
+
+    def __init__(self, file: Path, plane: ControlPlane, namespace: str, service: str, *others: str) -> None:
         """Writes the file for the first time."""
         self._file = file
-        self._look = lambda: addresses(plane, namespace, service)
+        self._look = lambda: [one for name in (service, *others) for one in addresses(plane, namespace, name)]
         self._name = service
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow)
