@@ -98,6 +98,33 @@ def test_an_array_that_was_cut_says_so(tmp_path: Path) -> None:
         list(file_format(path).read(path, WHOLE, ONE))
 
 
+def test_headers_that_are_alike_are_of_their_own_files(tmp_path: Path) -> None:
+    wanted = Wanted({"x": 2}, frozenset({"x"}))
+    for number in range(3):
+        np.save(tmp_path / f"{number}.npy", np.full((2, 2), number, np.float32))
+    np.save(tmp_path / "3.npy", np.asfortranarray(np.arange(4, dtype=np.float32).reshape(2, 2)))
+    found = [
+        next(iter(file_format(f"{number}.npy").read(tmp_path / f"{number}.npy", WHOLE, wanted))).arrays["x"].tolist()
+        for number in range(4)
+    ]
+    assert found == [[[0, 0], [0, 0]], [[1, 1], [1, 1]], [[2, 2], [2, 2]], [[0, 1], [2, 3]]]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\x93NUMPY\x01\x00\x76", "ends within its header"),
+        (b"\x93NUMPY\x01\x00\x76\x00{'descr'", "EOF"),
+        (b"\x93NUMPY\x02\x00\xff\xff\xff\x7f", "its header has 2147483647 bytes"),
+        (b"\x93NUMPY\x03\x00", "version 3.0"),
+    ],
+)
+def test_a_header_that_is_none_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(ValueError, match=reason):
+        list(file_format("a.npy").read(tmp_path / "a.npy", WHOLE, Wanted({"x": 2}, frozenset({"x"}))))
+
+
 def test_an_archive_without_an_input_names_what_it_has(tmp_path: Path) -> None:
     path = tmp_path / "rows.npz"
     np.savez(path, X=ROWS, M=NUMBERS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -17,6 +19,10 @@ __all__ = ["ArrayHeader", "Npy", "Npz", "array_header", "as_plain", "read_elemen
 
 _LOCAL_HEADER: Final = 30
 """Bytes in front of the name of a member of a zip file. Source: APPNOTE.TXT, 4.3.7."""
+_LENGTHS: Final = {(1, 0): "<H", (2, 0): "<I"}
+"""By version of the format: how the length of the header is written."""
+_MOST_HEADER_BYTES: Final = 10_000
+"""What numpy itself reads at most."""
 
 
 class ArrayHeader(NamedTuple):
@@ -47,15 +53,26 @@ def array_header(file: BinaryIO) -> ArrayHeader:
         ValueError: If there is none, or the array holds objects.
     """
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
-    else:
+    if version not in _LENGTHS:
         raise ValueError(f"it is of version {version[0]}.{version[1]} of numpy's format, which is not read here")
+    size_bytes = file.read(struct.calcsize(_LENGTHS[version]))
+    if len(size_bytes) != struct.calcsize(_LENGTHS[version]):
+        raise ValueError("it ends within its header")
+    (size,) = struct.unpack(_LENGTHS[version], size_bytes)
+    if size > _MOST_HEADER_BYTES:
+        raise ValueError(f"its header has {size} bytes, and {_MOST_HEADER_BYTES} are read at most")
+    shape, fortran, dtype = _described(version, size_bytes + file.read(size))
+    return ArrayHeader(shape, fortran, dtype, file.tell())
+
+
+@lru_cache(maxsize=256)
+def _described(version: tuple[int, int], header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[np.generic]]:
+    """What a header says. Many small files have the same one, and numpy compiles it as a program each time."""
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(io.BytesIO(header))
     if dtype.hasobject:
         raise ValueError("it holds objects of Python, not numbers or texts")
-    return ArrayHeader(tuple(shape), bool(fortran), dtype, file.tell())
+    return tuple(shape), bool(fortran), dtype
 
 
 def _array(file: BinaryIO, head: ArrayHeader, part: Part) -> Array:
