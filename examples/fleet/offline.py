@@ -44,23 +44,20 @@ class OfflineCell:
 def measure(
     way: Way, witnesses: Series, models: Path, folder: Path, cells: Sequence[tuple[int, int]], prices: Prices
 ) -> list[OfflineCell]:
-    """Runs each cell of n servers and k clients, from the start of its clients to the last row of its results."""
-    measured = []
-    for n, k in cells:
-        done = batch.run(
-            way.name,
-            witnesses,
-            folder / f"offline-{n}-{k}",
-            repository=models,
-            servers=n,
-            clients=k,
-            stream=True,
-            form="npy",
-        )
-        rate = done.rows / way.rate / done.seconds
-        cost = (n * prices.server + n * k * prices.client) / rate
-        measured.append(OfflineCell(n, k, rate, cost))
-        print(
-            f"{n} servers, {k} clients of each: {rate:6.1f} s of data a second, {cost:.4f} an hour of data", flush=True
-        )
-    return measured
+    """Runs each cell of n servers and k clients twice: whatever else the machine does disturbs one of them less."""
+    rates = dict.fromkeys(cells, 0.0)
+    for again in range(2):
+        for n, k in cells:
+            rate = _rate(way, witnesses, models, folder / f"offline-{n}-{k}-{again}", (n, k))
+            rates[n, k] = max(rates[n, k], rate)
+            print(f"{n} servers, {k} clients of each: {rate:6.1f} s of data a second", flush=True)
+    return [
+        OfflineCell(n, k, rate, (n * prices.server + n * k * prices.client) / rate) for (n, k), rate in rates.items()
+    ]
+
+
+def _rate(way: Way, witnesses: Series, models: Path, folder: Path, cell: tuple[int, int]) -> float:
+    """Seconds of data in a second, from the start of the clients to the last row of the results."""
+    n, k = cell
+    done = batch.run(way.name, witnesses, folder, repository=models, servers=n, clients=k, stream=True, form="npy")
+    return done.rows / way.rate / done.seconds

@@ -48,7 +48,7 @@ class Extent:
 
 OFFLINE = Way(32, 16, 4)
 FULL = Extent(
-    seconds=1200,
+    seconds=600,
     cells=tuple((n, k) for n in (1, 2, 3) for k in (1, 2, 4)),
     ways=tuple(Way(rate, strides, 4) for strides in (1, 8) for rate in (8, 16, 32, 64, 128, 256, 512)),
     frames=6,
@@ -91,6 +91,11 @@ def main() -> None:
         )
     prices = Prices(asked.server_price, asked.client_price)
     cells = offline.measure(OFFLINE, data.witnesses, models, asked.output, extent.cells, prices)
+    cheapest = min(cells, key=lambda cell: cell.cost)
+    print(
+        f"cheapest: {cheapest.servers} servers, {cheapest.clients} clients of each: {cheapest.data_s_per_s:.1f} s of "
+        f"data a second, {cheapest.cost:.4f} for an hour of data"
+    )
     if not asked.no_pictures:
         import pictures
 
