@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from alipes.client import Client
 from alipes.client.moving import MovingClient
 from alipes.dask.library import dask_library
-from alipes.errors import ConfigError, ServeError
+from alipes.errors import ConfigError, ServeError, Unsupported
 from alipes.serve.node import NodeServer, host_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     class _Plugin:
         pass
 else:
-    _Plugin = dask_library().WorkerPlugin
+    try:
+        _Plugin = dask_library().WorkerPlugin
+    except Unsupported:  # who makes a plugin is told what to install
+        _Plugin = object
 
 __all__ = ["DEFAULT_NAME", "ServerPlugin", "local_client", "local_server"]
 
@@ -44,7 +47,11 @@ class ServerPlugin(_Plugin):
             repository: The models: a folder that is there for all workers, or the address of a bucket.
             name: Of the plugin; another one for other models beside these.
             flags: Flags of `alipes serve` with `_` for `-`, as `alipes.Server` takes them.
+
+        Raises:
+            Unsupported: If Dask is not installed.
         """
+        dask_library()
         place = os.fspath(repository)
         self.name = name
         self.repository = place if "://" in place else os.path.abspath(place)  # noqa: PTH100
