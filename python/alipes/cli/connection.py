@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -29,6 +30,7 @@ __all__ = [
     "connect",
     "default_address",
     "endpoint_of",
+    "hold_key",
     "http_url",
     "launched",
     "one_address",
@@ -206,6 +208,21 @@ def read_headers(lines: Sequence[str] | None, api_key: str | None) -> dict[str, 
             raise UsageFailed(f"write --header NAME:VALUE, not {line!r}")
         headers[name.strip()] = value.strip()
     return dict(keyed_headers(headers, api_key))
+
+
+def hold_key(api_key: str | None) -> None:
+    """Puts the key where every client of this command finds it, also in processes that it starts.
+
+    Neither a file nor a command line of those has it then.
+
+    Raises:
+        ConfigError: If the key cannot stand in a header.
+    """
+    from alipes.client.api_key import VARIABLE, keyed_headers
+
+    if api_key is not None:
+        keyed_headers(None, api_key)
+        os.environ[VARIABLE] = api_key
 
 
 def with_scheme(address: str, *, encrypted: bool) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import typer
 
 from alipes.cli.certificates import tls_of, with_certificate
-from alipes.cli.connection import TlsRoots
+from alipes.cli.connection import ApiKey, TlsRoots, hold_key
 from alipes.cli.failures import CommandFailed, abridged, perform
 from alipes.cli.watched import Ports, watched
 from alipes.monitor.board import Board
@@ -60,11 +60,13 @@ def monitor(  # noqa: PLR0913, PLR0917  # one parameter is one flag
         int | None, typer.Option(help="Where servers without HTTP are asked about models: 8001.")
     ] = None,
     tls: Annotated[bool, typer.Option("--tls", help="Ask over encrypted connections.")] = False,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
 ) -> int:
     """Watch what servers do: executions, time in queues and in models, and what holds the work up."""
 
     def action() -> int:
+        hold_key(api_key)
         security = tls_of(tls_roots, always=tls)
         ports = Ports(http_port, grpc_port, metrics_port)
         named = [part for word in (*(servers or []), *(url or [])) for part in word.split(",")]

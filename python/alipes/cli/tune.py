@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from alipes.cli.connection import ApiKey, hold_key
 from alipes.cli.failures import INTERRUPTED, CommandFailed, UsageFailed, perform
 from alipes.cli.shapes import read_shape
 from alipes.leaving import leaving_on_signals
@@ -96,6 +97,7 @@ def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
     output: Annotated[
         Path, typer.Option("--output", metavar="FOLDER", help="Where the results go, and trials to go on from.")
     ] = Path("tuned"),
+    api_key: ApiKey = None,
     seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="For what a search draws.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the trials as JSON.")] = False,
 ) -> int:
@@ -111,6 +113,7 @@ def tune(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
         if search not in ("quick", "brute", "optuna"):
             raise UsageFailed("give --search as quick, brute or optuna", f"got {search!r}")
+        hold_key(api_key)
         goal = _goal(objective, limit, server_hour, demand)
         results = run(
             repository,

@@ -210,3 +210,26 @@ def test_a_server_of_a_script_knows_its_own_key(models: Path) -> None:
         server.wait(timeout=60)
         assert [entry.name for entry in server.models()] == ["double"]
         assert ask(server.http, "GET", "/v2/health/ready")[0] == 401
+
+
+def test_what_watches_and_what_answers_files_take_a_key(server: ServerProcess, tmp_path: Path) -> None:
+    http, metrics = (address.rpartition(":")[2] for address in (server.http, server.metrics))
+    watch = ("monitor", "127.0.0.1", f"--http-port={http}", f"--metrics-port={metrics}", "--seconds=1")
+    record = tmp_path / "record.csv"
+    assert alipes_command(*watch).returncode == 1
+    done = alipes_command(*watch, f"--output={record}", f"--api-key={KEY}")
+    assert done.returncode == 0, done.stderr
+    np.save(tmp_path / "x.npy", np.ones((4, 2), np.float32))
+    files = (
+        "batch",
+        "run",
+        "double",
+        str(tmp_path / "x.npy"),
+        f"--output={tmp_path}/out",
+        f"--url=http://{server.http}",
+    )
+    done = alipes_command(*files, f"--api-key={KEY}")
+    assert done.returncode == 0, done.stderr
+    held = [one for one in (tmp_path / "out").rglob("*") if one.is_file() and KEY.encode() in one.read_bytes()]
+    assert held == [], "the folder of a run holds no key"
+    assert alipes_command("tune", "models", "--model=m", "--api-key=a b").stderr.startswith("error: api_key: expected")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from alipes.cli.amounts import count
-from alipes.cli.connection import Header, TlsRoots, addresses_of, read_headers
+from alipes.cli.connection import ApiKey, Header, TlsRoots, addresses_of, hold_key, read_headers
 from alipes.cli.failures import UsageFailed, perform
 from alipes.leaving import leaving_on_signals
 
@@ -86,6 +86,7 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
         str, _option(_SERVERS, "--model-version", text="Version of the model; the latest by default.", metavar="NUMBER")
     ] = "",
     header: Header = None,
+    api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
     clients: Annotated[
         int, _option(_CLIENTS, "--clients", text="Clients of each server.", metavar="NUMBER", min=1, shown=True)
@@ -179,6 +180,7 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             raise UsageFailed("give --servers with --repository: those of --url are there already")
         if server_option and repository is None:
             raise UsageFailed("give --server-option with --repository: the servers of --url run already")
+        hold_key(api_key)
         addresses = None if url is None else addresses_of(url, encrypted=tls_roots is not None)
         summary = batches.run(
             model,
@@ -200,7 +202,7 @@ def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
             timeout_s=timeout,
             reconnect_s=reconnect,
             again=again,
-            # The folder of a run holds these: a key stays in ALIPES_API_KEY, where each client finds it.
+            # The folder of a run holds these: a key stays in the variable, where each client finds it.
             headers=read_headers(header, ""),
             tls_roots=tls_roots,
             price=price,
