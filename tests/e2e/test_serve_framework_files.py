@@ -1,0 +1,112 @@
+"""`alipes serve FILE` for a file of each framework: it has its own name, and the numbers of its library."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alipes import Client
+from support.server import ServerProcess
+
+X = np.arange(24, dtype=np.float64).reshape(12, 2)
+Y = X @ [2.0, -1.0]
+ROWS = X[:3].astype(np.float32)
+
+Saved = tuple[str, np.ndarray[Any, Any]]
+"""The name of a file, and what its model answers to `ROWS`."""
+
+
+def skops(folder: Path) -> Saved:
+    io = import_module("skops.io")
+    model = import_module("sklearn.linear_model").LinearRegression().fit(X, Y)
+    io.dump(model, folder / "line.skops")
+    return "line.skops", model.predict(ROWS)
+
+
+def joblib(folder: Path) -> Saved:
+    model = import_module("sklearn.tree").DecisionTreeRegressor().fit(X, Y)
+    import_module("joblib").dump(model, folder / "tree.joblib")
+    return "tree.joblib", model.predict(ROWS)
+
+
+def xgboost(folder: Path, name: str = "boosted.ubj") -> Saved:
+    model = import_module("xgboost").XGBRegressor(n_estimators=3).fit(X, Y)
+    model.save_model(folder / name)
+    return name, model.predict(ROWS)
+
+
+def xgboost_json(folder: Path) -> Saved:
+    return xgboost(folder, "model-of-xgboost.json")
+
+
+def lightgbm(folder: Path) -> Saved:
+    library = import_module("lightgbm")
+    model = library.LGBMRegressor(n_estimators=3, min_child_samples=1, verbose=-1).fit(X, Y)
+    model.booster_.save_model(folder / "leaves.txt")
+    return "leaves.txt", model.predict(ROWS)
+
+
+def catboost(folder: Path) -> Saved:
+    library = import_module("catboost")
+    model = library.CatBoostRegressor(iterations=3, verbose=False, allow_writing_files=False).fit(X, Y)
+    model.save_model(folder / "cats.cbm")
+    return "cats.cbm", model.predict(ROWS)
+
+
+def exported(folder: Path) -> Saved:
+    torch = import_module("torch")
+    network = torch.nn.Linear(2, 1).eval()
+    rows = torch.export.Dim("rows", min=1, max=64)
+    program = torch.export.export(network, (torch.ones(4, 2),), dynamic_shapes={"input": {0: rows}})
+    torch.export.save(program, folder / "net.pt2")
+    return "net.pt2", network(torch.from_numpy(ROWS)).detach().numpy()
+
+
+FILES = {
+    skops: "sklearn",
+    joblib: "sklearn",
+    xgboost: "xgboost",
+    xgboost_json: "xgboost",
+    lightgbm: "lightgbm",
+    catboost: "catboost",
+    exported: "torch",
+}
+
+
+def marked(save: Callable[[Path], Saved], library: str) -> Any:
+    return pytest.param(save.__name__, library, marks=pytest.mark.extra(library), id=save.__name__)
+
+
+@pytest.mark.parametrize(("save", "library"), [marked(save, library) for save, library in FILES.items()])
+def test_one_file_of_a_framework_is_served_with_its_numbers(
+    save: str, library: str, tmp_path: Path, serve: Callable[..., ServerProcess]
+) -> None:
+    if find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    # In a process of its own: some of these libraries wait for each other in one.
+    child = [sys.executable, __file__, save, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(child, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    name, expected = done.stdout.split()[-1], np.load(tmp_path / "expected.npy")
+    server = serve(tmp_path / name)
+    with Client(server.http) as client:
+        signature = client.signature(Path(name).stem)
+        [spec] = signature.inputs.values()
+        rows = ROWS.astype(np.float64 if spec.datatype == "FP64" else np.float32)
+        answer = next(iter(client.infer(signature.model, {spec.name: rows}).values()))
+    assert np.allclose(answer.reshape(len(ROWS)), expected.reshape(len(ROWS)), rtol=1e-5)
+
+
+if __name__ == "__main__":
+    called, expected = globals()[sys.argv[1]](Path(sys.argv[2]))
+    np.save(Path(sys.argv[2], "expected.npy"), expected)
+    print(called)
