@@ -1,8 +1,8 @@
 """Folders for temporary files that go with their process, also where it is killed.
 
 A process that ends in order removes its own. One that is killed cannot: each folder holds a file that its process
-keeps locked, and the system releases the lock whatever ends the process. Whoever makes such a folder next, or starts a
-server, removes those whose lock is free.
+keeps locked, and the system releases the lock whatever ends the process. The next process that makes such a folder, or
+starts a server, removes those whose lock is free.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class PagesCompanion:
     def _describe(self, server: InProcessServer) -> None:
         with self._describing:
             if not self._is_stale:
-                return  # whoever had the lock has seen this change too
+                return  # the thread that had the lock has seen this change too
             self._is_stale = False
             own = self._apps.descriptions.values() if self._apps is not None else ()
             functions = {model["name"]: model for description in own for model in description.models}

@@ -111,7 +111,7 @@ class FrameworkBackend(PythonBackend):
             raise ConfigError(
                 f"model '{config.name}' has no model file: {folder} holds no {' or '.join(names)}", key=_KEY
             )
-        if kind_of(found[0]) not in ("file", "folder"):  # to open a pipe would wait for whoever writes to it
+        if kind_of(found[0]) not in ("file", "folder"):  # to open a pipe would wait for its writer
             raise ConfigError(f"{found[0]} is neither a regular file nor a folder", path=found[0], key=_KEY)
         config.default_model_filename = found[0].name
         return found[0]

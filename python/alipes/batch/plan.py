@@ -103,7 +103,7 @@ class Plan(Struct, frozen=True, dict=True):
             yield number, self.units[number]
 
     def work_digest(self) -> str:
-        """A digest of what is to be done, whoever does it."""
+        """A digest of what is to be done, whichever client does it."""
         wanted = [self.model, self.version, self.form, self.folder, self.files, self.stream]
         return hashlib.sha256(msgspec.json.encode(wanted)).hexdigest()
 

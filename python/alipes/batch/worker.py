@@ -1,6 +1,6 @@
 """One client of a run, the same under every engine: `python -m alipes.batch.worker FOLDER SHARD`.
 
-It does the pieces of its shard, then those that others have not begun. Whoever is killed leaves whole pieces and locks
+It does the pieces of its shard, then those that others have not begun. A killed client leaves whole pieces, and locks
 that are free again. Exit code 0: nothing is left to do here; 85: it was asked to stop, and may be started again; 1:
 it cannot go on, with the reason on the error output.
 """

@@ -109,7 +109,7 @@ def _place(url: str, model: str, version: str) -> str:
 def _print(document: Document, console: Console) -> None:
     if console.is_terminal:
         return console.print(view(document))
-    # Whoever reads it elsewhere wants lines as long as they are, and nothing behind their ends.
+    # Another program that reads it wants lines as long as they are, and nothing behind their ends.
     text = io.StringIO()
     Console(file=text, width=_UNFOLDED).print(view(document))
     print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))

@@ -25,7 +25,7 @@ HELP_FLAGS: Final = {
     ("--help-all",): "Show every flag.",
     ("-V", "--version"): "Print the version.",
 }
-"""Flags that show something instead of serving: whoever shows it looks for them first."""
+"""Flags that show something instead of serving: the command line looks for them first."""
 
 _SWITCHES: Final = ("bool", "level")
 _REPOSITORIES: Final = "repositories"

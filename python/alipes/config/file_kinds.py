@@ -207,7 +207,7 @@ def _kind_by_head(head: bytes) -> FileKind | None:
 
 
 def _head(path: Path) -> bytes:
-    if not path.is_file():  # to open a pipe would wait for whoever writes to it
+    if not path.is_file():  # to open a pipe would wait for its writer
         return b""
     with path.open("rb") as file:
         return file.read(_HEAD_BYTES)

@@ -56,7 +56,7 @@ MAX_OVERRIDE_DEPTH: Final = 32
 """Most parts of the path of such a file: deeper folders are no model's, and the system's paths have an end."""
 
 MAX_REVERT_AFTER_S: Final = 3600
-"""Longest time that a provisional load stays without a word from whoever tries it out: a lunch, and no night."""
+"""Longest time that a provisional load stays without a word from the client that tries it: a lunch, and no night."""
 
 MAX_ABANDONED_OF_MODEL: Final = 4
 """Most loads of one model that may hang for good after they were ended: each keeps a thread, and the next hangs too."""

@@ -51,7 +51,7 @@ def read_regular(path: Path) -> str:
 
     Raises:
         FileNotFoundError: If there is none.
-        OSError: If it cannot be read, or is no regular file: to open a pipe would wait for whoever writes to it.
+        OSError: If it cannot be read, or is no regular file: to open a pipe would wait for its writer.
         UnicodeDecodeError: If it is no text.
     """
     regular_size(path)

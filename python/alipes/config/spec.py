@@ -125,7 +125,7 @@ def model_path(config: ModelConfig, folder: Path, version: int) -> Path:
     kind = kind_of(path)
     if kind == "nothing":
         raise ConfigError(f"failed to stat file {path}", path=path, key="default_model_filename", code="INTERNAL")
-    if kind != "file":  # to open a pipe would wait for whoever writes to it
+    if kind != "file":  # to open a pipe would wait for its writer
         raise ConfigError(f"{path} is no regular file", path=path, key="default_model_filename", code="INTERNAL")
     return path
 

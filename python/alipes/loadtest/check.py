@@ -31,7 +31,7 @@ class Check:
         expected: Outputs by name, whose first axis is that of the requests, in turn. Without, equal requests have to
             get equal answers.
         relative: How far a floating-point number may be off, as a share of the expected one.
-        absolute: The same, as a number.
+        absolute: How far it may be off as a number.
         samples: Answers of a window that are checked, for each thread.
     """
 

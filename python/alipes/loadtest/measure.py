@@ -218,7 +218,7 @@ class _Way:
                 return
 
     def _read(self, windows: list[Window], engine: LoadTestEngine, begun: float) -> float:
-        """Adds the window that ends now, whoever interrupts meanwhile; gives its end."""
+        """Adds the window that ends now, also where an interrupt comes meanwhile; gives its end."""
         with interrupts_held():
             end = time.perf_counter()
             windows.append(read_window(engine, begun, self.checkers))

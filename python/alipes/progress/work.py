@@ -41,7 +41,7 @@ class Silent:
 
 _SILENT: Final = Silent()
 
-# Whoever works inside a task, such as a store that is uploaded to, finds it here: exporters and stores may be others'
+# Code that works inside a task, such as a store that is uploaded to, finds it here: exporters and stores may be others'
 # own, and take no argument for it.
 _current: ContextVar[Task] = ContextVar("alipes_progress", default=_SILENT)
 

@@ -112,7 +112,7 @@ class ModelStore:
     def fetch(self) -> None:
         """Brings a store that lies elsewhere here, and refuses it where it holds nothing that is served.
 
-        Until then it has no models: whoever makes a server must not wait for a network.
+        Until then it has no models: a server that is being made must not wait for a network.
 
         Raises:
             RepositoryError: If it cannot be had, or holds nothing.

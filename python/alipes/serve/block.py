@@ -14,7 +14,7 @@ _HOW = "write `with serve(...) as instance:`, or `instance = Server(...)`"
 
 
 class ServerBlock(AbstractContextManager[Instance, None]):
-    """A server that starts where the block begins. Whoever forgets the `with` is reminded of it."""
+    """A server that starts where the block begins. It reminds a script that forgets the `with`."""
 
     def __init__(self, serving: AbstractContextManager[Instance]) -> None:
         """Starts nothing yet."""

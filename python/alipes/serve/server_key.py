@@ -13,7 +13,7 @@ __all__ = ["key_among"]
 def key_among(flags: Sequence[str]) -> str | None:
     """A key that flags name, or the first of their file; None where they name none.
 
-    A key of the environment is found by whoever opens a client, as anywhere else.
+    Each client finds a key of the environment by itself.
     """
     values = dict(_pairs(flags))
     if key := values.get("api-key"):

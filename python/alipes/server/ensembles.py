@@ -5,7 +5,7 @@ models under its own lock, and nobody who holds a model's lock waits for another
 stand one within the other, can be loaded side by side.
 
 A model that changes while an ensemble is being loaded is seen in either case: the load looks at its models afterwards,
-and whoever changed a model after that look finds no load under way, and looks again itself.
+and a thread that changed a model after that look finds no load under way, and looks again itself.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Ensembles:
         Args:
             repository: Where models are.
             published: What serves.
-            locks: Of every model; held by whoever changes what serves of it.
+            locks: Of every model; held by the thread that changes what serves of it.
             loads: The loads that are under way.
             load_folder: Loads a model of an ensemble.
             take_up: Loads the ensemble itself.

@@ -1,4 +1,4 @@
-"""Provisional loads: configurations that go away by themselves, unless whoever tries them out loads them again in time.
+"""Provisional loads: configurations that go away by themselves, unless their client loads them again in time.
 
 A load request's configuration says so with the parameter `load.revert_after_s`, a number of seconds as text. Another
 load of the model, or an unload, puts an end to that: the same load without the parameter keeps what is loaded, a load

@@ -20,7 +20,7 @@ from alipes.tune.trials import Trials
 __all__ = ["Course"]
 
 _CONFIRMED: Final = 3
-"""So many trials whoever leads has to have: the best of many noisy figures is partly luck. Where the mean falls behind,
+"""The leading point needs so many trials: the best of many noisy figures is partly luck. Where the mean falls behind,
 another one leads."""
 _NARROW: Final = 0.05
 """Where a limit is kept by no more than this (the logarithm of the ratio), keeping it is partly luck too:"""
@@ -65,7 +65,7 @@ class Course:
         return True
 
     def confirm(self, search: Search, most: int) -> None:
-        """Tries whoever leads again, until one leads by the mean of several trials; then the search goes on.
+        """Tries the leading point again, until one leads by the mean of several trials; then the search goes on.
 
         Args:
             search: Learns from these trials too, and proposes the points of what is left over.

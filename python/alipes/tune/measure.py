@@ -1,4 +1,4 @@
-"""Measures a server that runs, whoever started it: every model that gets requests, at the same time."""
+"""Measures a server that runs already: every model that gets requests, at the same time."""
 
 from __future__ import annotations
 

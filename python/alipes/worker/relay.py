@@ -1,7 +1,7 @@
 """Calls of processes that a model forks, such as those of a `multiprocessing.Pool`: their worker makes them for them.
 
 Only the worker's own process may use the link: two that write to it would mix their words. So before a fork the worker
-opens a socket without a name in the file system, and whoever was forked asks there; a thread of the worker calls and
+opens a socket without a name in the file system, and forked processes ask there; a thread of the worker calls and
 hands back the answer. Nothing of this exists in a worker whose model does not fork.
 
 Anybody on the machine may connect to such a socket. Processes of other users are turned away, and so is who does not

@@ -11,7 +11,7 @@ from alipes.batch.frames.names import FrameName
 __all__ = ["Back", "Due", "FrameOrder", "Gap", "Late", "Next"]
 
 _AFTER_BACK: Final = 3
-"""So many frames in a row from before what is due: whoever numbers them has set the clock back."""
+"""So many frames in a row from before what is due: their source has set its clock back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ class SharedMemory:
             timeout_s: Longest wait for the server; the client's own by default.
         """
         forget, self._on_close = self._on_close, None
-        # The name goes first, if it is still there: whoever is killed meanwhile leaves none behind.
+        # The name goes first, if it is still there: a process that is killed meanwhile leaves none behind.
         self._unlink()
         if forget is not None:
             forget(timeout_s)

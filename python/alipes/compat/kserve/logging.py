@@ -76,7 +76,7 @@ def configure_logging(log_config: dict[str, Any] | str | None = None) -> None:
     elif log_config.endswith(".json"):
         logging.config.dictConfig(json.loads(Path(log_config).read_text(encoding="utf-8")))
     elif log_config.endswith((".yaml", ".yml")):
-        import yaml  # whoever writes such a file has it
+        import yaml  # a script with such a file has it
 
         logging.config.dictConfig(yaml.safe_load(Path(log_config).read_text(encoding="utf-8")))
     else:

@@ -107,5 +107,5 @@ def _columns(result: Any) -> list[tuple[str, Any]]:
 
 
 def _is_table(result: Any) -> bool:
-    # Whoever has a table has imported pandas.
+    # A script that has a table has imported pandas.
     return type(result).__name__ == "DataFrame" and hasattr(result, "iterrows")

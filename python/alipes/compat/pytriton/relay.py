@@ -51,7 +51,7 @@ def receive(connection: Connection) -> tuple[dict[str, Any], list[dict[str, npt.
 
     Raises:
         EOFError: If the other end is gone.
-        OSError: The same, or the message is too large.
+        OSError: If the other end is gone, or the message is too large.
         ValueError: If the message is none.
     """
     message = memoryview(connection.recv_bytes(MOST_BYTES))

@@ -122,7 +122,7 @@ def _layers(parts: list[_Part], cache: LayerCache, time_s: int, task: Task) -> l
 
     def make(part: _Part) -> Layer:
         def write(out: BinaryIO) -> Layer:
-            # Models are left as they are: whoever wrote them may compare them.
+            # Models are left as they are: their author may compare them.
             contents = part.contents if part.name in ("models", "app") else with_bytecode(part.contents)
             return write_layer(contents, out, time_s, advance)
 

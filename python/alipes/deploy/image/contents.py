@@ -23,7 +23,7 @@ class Entry:
     """One file, folder or link of an image: one of `source`, `data`, `target`, or none for a folder.
 
     Attributes:
-        mode: The permissions. Nothing belongs to a user of its own: whoever runs the image reads as others do.
+        mode: The permissions. Nothing belongs to a user of its own: any user of the container can read it.
         source: The file of this machine that it is a copy of.
         data: The content itself.
         target: Where a link leads.

@@ -31,7 +31,7 @@ _AGAIN: Final = "type the same command again: what has arrived is not sent again
 
 _OK: Final = frozenset({200, 201, 202, 204})
 _THERE: Final = frozenset({200, 301, 302, 307, 308})
-"""Registries whose blobs lie elsewhere send there whoever asks for one that they have."""
+"""Registries whose blobs lie elsewhere redirect a request for one to that place."""
 
 _BUSY: Final = frozenset({408, 429, 500, 502, 503, 504})
 _REASONS: Final = {

@@ -40,7 +40,7 @@ _STATUSES: Final[tuple[tuple[type[InferError], int], ...]] = (
 )
 
 _OUR_FAULT: Final = (InvalidArgument, TooLarge)
-"""Errors of a called model that say that the call was wrong, which is no fault of whoever called the function."""
+"""Errors of a called model that say that the call was wrong, which is no fault of the function's caller."""
 
 
 def status_of(error: BaseException) -> int | None:

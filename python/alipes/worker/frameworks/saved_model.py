@@ -79,7 +79,7 @@ class SavedModel(OpenedModel):
             self._call = session.make_callable(fetched, feed_list=fed)
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """Runs one batch; an error loses TensorFlow's list of the graph's nodes, and of whoever wrote them."""
+        """Runs one batch; an error loses TensorFlow's list of the graph's nodes, and of the files that wrote them."""
         try:
             found = self._call(*(inputs[name] for name in self._inputs))
         except tensorflow.errors.OpError as error:
