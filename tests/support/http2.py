@@ -81,7 +81,7 @@ class Connection:
                 return found
         raise ConnectionError(f"closed before a frame of kind {kind} came")
 
-    def farewell(self) -> Frame | None:
+    def goaway(self) -> Frame | None:
         """The last `GOAWAY` before the server closes, if it sends one."""
         last = None
         for found in self.frames():

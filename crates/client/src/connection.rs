@@ -15,7 +15,7 @@ use crate::message::{Incoming, Outgoing, read};
 use crate::socket::{self, Socket};
 use crate::target::{Target, Wire};
 
-/// Where nobody drove a connection for so long, the server's goodbye may lie unread.
+/// Where nobody drove a connection for so long, the server's GOAWAY may lie unread.
 const REST: Duration = Duration::from_millis(500);
 
 /// Time in which what lies there is read.

@@ -48,7 +48,7 @@ pub fn elapsed(moment: Instant) -> Duration {
 /// ahead.
 ///
 /// It is as long ago as both clocks say at this moment: right as long as nobody has set the calendar in between.
-pub fn of_calendar(since: Duration) -> Instant {
+pub fn from_unix(since: Duration) -> Instant {
     let calendar = Duration::from_nanos(nanoseconds(clock_gettime(ClockId::Realtime)));
     // In this order: where the thread waits for a processor in between, the moment is too late, never too early.
     let moment = now();
@@ -109,9 +109,9 @@ mod tests {
     fn a_moment_of_the_calendar_is_as_long_ago_on_both_clocks() {
         let calendar = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let second = Duration::from_secs(1);
-        let (before, known, after) = (now(), of_calendar(calendar() - second), now());
+        let (before, known, after) = (now(), from_unix(calendar() - second), now());
         assert!(before <= known + second && known + second <= after);
-        let ahead = of_calendar(calendar() + second);
+        let ahead = from_unix(calendar() + second);
         assert!(after <= ahead && ahead <= now());
     }
 

@@ -64,8 +64,8 @@ def flood(address: str, pieces: Iterator[bytes]) -> int | None:
                 connection.send(piece)
         except OSError:
             pass
-        goodbye = connection.farewell()
-        return goodbye.error_code if goodbye else None
+        goaway = connection.goaway()
+        return goaway.error_code if goaway else None
 
 
 def opened_and_reset(address_of_call: bytes, stream: int) -> bytes:

@@ -25,9 +25,9 @@ def test_an_idle_connection_is_closed_after_a_while(models: Path, serve: Callabl
         connection.send(call(1, LIVE), frame(0, 1, 1, bytes(5)))
         assert rest(link).startswith(b"HTTP/1.1 200 ")
         assert connection.next(HEADERS).stream == 1
-        goodbye = connection.farewell()
-        assert goodbye is not None
-        assert goodbye.error_code == 0
+        goaway = connection.goaway()
+        assert goaway is not None
+        assert goaway.error_code == 0
 
 
 def test_a_client_whose_connection_was_closed_connects_again(models: Path, serve: Callable[..., ServerProcess]) -> None:

@@ -54,7 +54,7 @@ impl Timed {
             recvmsg::<()>(self.stream.as_raw_fd(), &mut slices, Some(&mut self.notes), MsgFlags::MSG_DONTWAIT)?;
         // What came before the system took notes has none.
         self.arrived = message.cmsgs()?.find_map(|note| match note {
-            ControlMessageOwned::ScmTimestampns(moment) => Some(alipes_clock::of_calendar(Duration::from(moment))),
+            ControlMessageOwned::ScmTimestampns(moment) => Some(alipes_clock::from_unix(Duration::from(moment))),
             _ => None,
         });
         Ok(message.bytes)

@@ -51,14 +51,14 @@ impl Tls {
     ///
     /// The handshake fails or takes longer than the time-out, or the client has disconnected.
     pub async fn accept(&self, stream: Carrier, timeout: Option<Duration>) -> Result<Socket, Failure> {
-        let handshake = self.shake_hands(stream);
+        let handshake = self.handshake(stream);
         match timeout {
             None => handshake.await,
             Some(time) => tokio::time::timeout(time, handshake).await.unwrap_or(Err(Failure::Late(time))),
         }
     }
 
-    async fn shake_hands(&self, stream: Carrier) -> Result<Socket, Failure> {
+    async fn handshake(&self, stream: Carrier) -> Result<Socket, Failure> {
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => Failure::NotBegun,
             _ => Failure::Failed(error),

@@ -215,8 +215,8 @@ async fn a_drain_tells_clients_of_http2_at_once_and_new_ones_after_a_call() {
         }
         late.next(GOAWAY).await;
         // Neither acknowledges anything, so the server closes.
-        early.farewell().await;
-        late.farewell().await;
+        early.goaway().await;
+        late.goaway().await;
         assert!(late.age() < 3 * REFUSAL_TIME, "{:?}", late.age());
     }
 }

@@ -108,8 +108,8 @@ async fn floods_of_every_kind_of_frame_end_their_connection() {
             let before = read.load(Ordering::Relaxed);
             let received = connection.exchange((0..100).map(|_| one.repeat(1000))).await;
             let found = (kind, flags, endpoint_kind);
-            let goodbye = frames(&received).into_iter().rfind(|frame| frame.kind == GOAWAY);
-            assert_eq!(goodbye.expect("a GOAWAY").error_code(), ENHANCE_YOUR_CALM, "{found:?}");
+            let goaway = frames(&received).into_iter().rfind(|frame| frame.kind == GOAWAY);
+            assert_eq!(goaway.expect("a GOAWAY").error_code(), ENHANCE_YOUR_CALM, "{found:?}");
             // What lies in the buffers was read too.
             let most = BURST / 10 + 2 * HTTP2_FRAMES_PER_QUANTUM as usize + (64 << 10) / one.len();
             let frames = (read.load(Ordering::Relaxed) - before) / one.len();
@@ -294,9 +294,9 @@ async fn a_client_that_leaves_before_it_is_cut_off_has_flooded_too() {
     let mut calls = Vec::new();
     for mut connection in connections {
         let received = connection.exchange(std::iter::empty::<Vec<u8>>()).await;
-        let goodbye = frames(&received).into_iter().rfind(|frame| frame.kind == GOAWAY).expect("a GOAWAY");
-        assert_eq!(goodbye.error_code(), ENHANCE_YOUR_CALM);
-        calls.push(u32::from_be_bytes(goodbye.payload[..4].try_into().unwrap()).div_ceil(2));
+        let goaway = frames(&received).into_iter().rfind(|frame| frame.kind == GOAWAY).expect("a GOAWAY");
+        assert_eq!(goaway.error_code(), ENHANCE_YOUR_CALM);
+        calls.push(u32::from_be_bytes(goaway.payload[..4].try_into().unwrap()).div_ceil(2));
     }
     assert!(calls.iter().sum::<u32>() < 2 * HTTP2_CONTROL_FRAMES_PER_SECOND, "{calls:?}");
     let mut good = endpoint.connect_from(ATTACKER).0;
@@ -312,8 +312,8 @@ async fn a_connection_that_floods_gets_goaway_and_is_held_before_it_is_closed() 
     let pieces = std::iter::once(frame(SETTINGS, 0, 0, &[])).chain(rapid_resets(12_000));
     let received = connection.exchange(pieces).await;
     assert!((FLOOD_HOLD_TIME..2 * FLOOD_HOLD_TIME).contains(&connection.age()), "{:?}", connection.age());
-    let goodbye = frames(&received).into_iter().find(|frame| frame.kind == GOAWAY).expect("a GOAWAY");
-    assert_eq!((goodbye.error_code(), &goodbye.payload[8..]), (ENHANCE_YOUR_CALM, &b"too_many_resets"[..]));
+    let goaway = frames(&received).into_iter().find(|frame| frame.kind == GOAWAY).expect("a GOAWAY");
+    assert_eq!((goaway.error_code(), &goaway.payload[8..]), (ENHANCE_YOUR_CALM, &b"too_many_resets"[..]));
 }
 
 #[tokio::test(start_paused = true)]

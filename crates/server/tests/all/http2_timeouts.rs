@@ -53,7 +53,7 @@ async fn an_idle_connection_gets_goaway_and_closes() {
         connection.begin_http2(&[]).await;
         assert!(connection.send(asks(kind, 1)).await);
         assert_eq!(connection.next(HEADERS).await.stream, 1);
-        assert_eq!(connection.farewell().await.expect("a GOAWAY").error_code(), 0);
+        assert_eq!(connection.goaway().await.expect("a GOAWAY").error_code(), 0);
         assert!(connection.age() >= seconds(60), "{kind:?} {:?}", connection.age());
     }
 }
@@ -72,7 +72,7 @@ async fn an_old_connection_gets_goaway_and_closes() {
     assert_eq!(connection.next(GOAWAY).await.error_code(), 0);
     assert!((seconds(300)..seconds(320)).contains(&connection.age()), "{:?}", connection.age());
     // The stream is still open; the server does not wait for its end.
-    connection.farewell().await;
+    connection.goaway().await;
     assert!((seconds(400)..seconds(440)).contains(&connection.age()), "{:?}", connection.age());
 }
 
@@ -84,7 +84,7 @@ async fn a_connection_without_ping_answers_is_closed() {
     silent.begin_http2(&[]).await;
     assert!(silent.send(call(1, STREAM)).await);
     assert_eq!(silent.next(PING).await.flags & ACK, 0);
-    silent.farewell().await;
+    silent.goaway().await;
     assert!((seconds(18)..seconds(20)).contains(&silent.age()), "{:?}", silent.age());
     let mut alive = endpoint.connect();
     alive.begin_http2(&[]).await;
@@ -108,8 +108,8 @@ async fn a_client_of_grpc_may_ping_now_and_then_but_not_too_often() {
         while connection.next(PING).await.flags & ACK == 0 {}
     }
     assert!(connection.send(ping.repeat(4)).await);
-    let goodbye = connection.next(GOAWAY).await;
-    assert_eq!((goodbye.error_code(), &goodbye.payload[8..]), (ENHANCE_YOUR_CALM, &b"too_many_pings"[..]));
+    let goaway = connection.next(GOAWAY).await;
+    assert_eq!((goaway.error_code(), &goaway.payload[8..]), (ENHANCE_YOUR_CALM, &b"too_many_pings"[..]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -356,7 +356,7 @@ async fn room_that_comes_free_without_a_word_is_used() {
 }
 
 #[tokio::test]
-async fn a_draining_stream_finishes_what_it_has_and_says_goodbye() {
+async fn a_draining_stream_finishes_what_it_has_and_sends_goaway() {
     let puppet = Puppet::new("m", true);
     let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
     let (mut idle, mut busy) = (server.stream(false).await, server.stream(false).await);

@@ -2,49 +2,49 @@
 
 use bytes::{BufMut, BytesMut};
 
-/// What a client says first.
+/// The connection preface of a client.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes in front of a frame.
 pub const HEAD_BYTES: usize = 9;
 
-/// Largest frame that a server takes, and the window that it opens, unless it says otherwise.
-pub const USUAL_FRAME_BYTES: usize = 16 * 1024;
-/// See above.
-pub const USUAL_WINDOW_BYTES: i64 = 65_535;
+/// Largest frame that a server takes unless its settings say otherwise.
+pub const DEFAULT_FRAME_BYTES: usize = 16 * 1024;
+/// Window that a server opens unless its settings say otherwise.
+pub const DEFAULT_WINDOW_BYTES: i64 = 65_535;
 
 /// Largest frame of all: its length has three bytes.
 pub const LARGEST_FRAME_BYTES: usize = (1 << 24) - 1;
 
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
-pub const RESET: u8 = 3;
+pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
-pub const PROMISE: u8 = 5;
+pub const PUSH_PROMISE: u8 = 5;
 pub const PING: u8 = 6;
-pub const GOODBYE: u8 = 7;
-pub const WINDOW: u8 = 8;
+pub const GOAWAY: u8 = 7;
+pub const WINDOW_UPDATE: u8 = 8;
 pub const CONTINUATION: u8 = 9;
 
-/// Of data and headers: nothing follows in this call.
-pub const LAST: u8 = 0x1;
-/// Of settings and pings: an answer.
+/// Of `DATA` and `HEADERS`: nothing follows in this call.
+pub const END_STREAM: u8 = 0x1;
+/// Of `SETTINGS` and `PING`: an answer.
 pub const ACK: u8 = 0x1;
-/// Of headers: the block ends here.
-pub const WHOLE: u8 = 0x4;
-/// Of data and headers: bytes behind that mean nothing.
+/// Of `HEADERS` and `CONTINUATION`: the block ends here.
+pub const END_HEADERS: u8 = 0x4;
+/// Of `DATA` and `HEADERS`: bytes behind that mean nothing.
 pub const PADDED: u8 = 0x8;
-/// Of headers: five bytes in front that mean nothing any more.
+/// Of `HEADERS`: five bytes in front that mean nothing any more.
 pub const PRIORITY: u8 = 0x20;
 
 /// What a ping carries.
 pub const PING_BYTES: usize = 8;
 
 /// Numbers of settings.
-pub const TABLE_SIZE: u16 = 1;
+pub const HEADER_TABLE_SIZE: u16 = 1;
 pub const ENABLE_PUSH: u16 = 2;
-pub const INITIAL_WINDOW: u16 = 4;
-pub const FRAME_SIZE: u16 = 5;
+pub const INITIAL_WINDOW_SIZE: u16 = 4;
+pub const MAX_FRAME_SIZE: u16 = 5;
 
 /// What stands in front of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub fn settings(pairs: &[(u16, u32)], buffer: &mut BytesMut) {
 
 /// Appends leave to send so many further bytes, for a call or, with 0, for all of them together.
 pub fn window(call: u32, bytes: u32, buffer: &mut BytesMut) {
-    FrameHead { length: 4, kind: WINDOW, flags: 0, call }.write(buffer);
+    FrameHead { length: 4, kind: WINDOW_UPDATE, flags: 0, call }.write(buffer);
     buffer.put_u32(bytes);
 }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn heads_are_read_as_they_are_written() {
-        let head = FrameHead { length: 0x01_02_03, kind: DATA, flags: LAST, call: 0x7fff_fffd };
+        let head = FrameHead { length: 0x01_02_03, kind: DATA, flags: END_STREAM, call: 0x7fff_fffd };
         let mut buffer = BytesMut::new();
         head.write(&mut buffer);
         assert_eq!(FrameHead::read(buffer[..].try_into().unwrap()), head);

@@ -21,15 +21,15 @@ pub(super) fn framed(kind: u8, flags: u8, call: u32, content: &[u8]) -> Vec<u8> 
     buffer.to_vec()
 }
 
-/// What servers say: settings, answers, refusals, goodbyes.
+/// What servers say: settings, answers, refusals, GOAWAY frames.
 pub(super) fn connections() -> Vec<Vec<u8>> {
     let head = b"\x88\x40\x0ccontent-type\x10application/grpc";
     let trailers = b"\x00\x0bgrpc-status\x010";
     let refusal = b"\x88\x00\x0bgrpc-status\x015\x00\x0cgrpc-message\x06no%20x";
     let answer = |call: u32| {
-        let last = frames::WHOLE | frames::LAST;
+        let last = frames::END_HEADERS | frames::END_STREAM;
         [
-            framed(frames::HEADERS, frames::WHOLE, call, head),
+            framed(frames::HEADERS, frames::END_HEADERS, call, head),
             framed(frames::DATA, 0, call, b"\0\0\0\0\x05hello"),
             framed(frames::HEADERS, last, call, trailers),
         ]
@@ -39,21 +39,21 @@ pub(super) fn connections() -> Vec<Vec<u8>> {
     let rest = [
         framed(frames::SETTINGS, frames::ACK, 0, b""),
         framed(frames::PING, 0, 0, b"12345678"),
-        framed(frames::WINDOW, 0, 0, &[0, 1, 0, 0]),
+        framed(frames::WINDOW_UPDATE, 0, 0, &[0, 1, 0, 0]),
         framed(frames::DATA, frames::PADDED, 1, b"\x02\0\0\0\0\x01x\0\0"),
     ];
     vec![
         [settings.clone(), answer(1), answer(3), answer(5)].concat(),
         [settings.clone(), rest.concat(), answer(1)].concat(),
-        [settings.clone(), framed(frames::HEADERS, frames::WHOLE | frames::LAST, 1, refusal)].concat(),
-        [settings.clone(), framed(frames::GOODBYE, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0]), answer(1)].concat(),
+        [settings.clone(), framed(frames::HEADERS, frames::END_HEADERS | frames::END_STREAM, 1, refusal)].concat(),
+        [settings.clone(), framed(frames::GOAWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0]), answer(1)].concat(),
         [
             settings.clone(),
             framed(frames::HEADERS, 0, 1, &head[..5]),
-            framed(frames::CONTINUATION, frames::WHOLE, 1, &head[5..]),
+            framed(frames::CONTINUATION, frames::END_HEADERS, 1, &head[5..]),
         ]
         .concat(),
-        [settings, framed(frames::RESET, 0, 1, &[0, 0, 0, 7])].concat(),
+        [settings, framed(frames::RST_STREAM, 0, 1, &[0, 0, 0, 7])].concat(),
     ]
 }
 

@@ -77,11 +77,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         outgoing.extend_from_slice(frames::PREFACE);
         let settings = [
             (frames::ENABLE_PUSH, 0),
-            (frames::INITIAL_WINDOW, CLIENT_WINDOW_BYTES),
-            (frames::FRAME_SIZE, CLIENT_FRAME_BYTES),
+            (frames::INITIAL_WINDOW_SIZE, CLIENT_WINDOW_BYTES),
+            (frames::MAX_FRAME_SIZE, CLIENT_FRAME_BYTES),
         ];
         frames::settings(&settings, &mut outgoing);
-        frames::window(0, CLIENT_WINDOW_BYTES - frames::USUAL_WINDOW_BYTES as u32, &mut outgoing);
+        frames::window(0, CLIENT_WINDOW_BYTES - frames::DEFAULT_WINDOW_BYTES as u32, &mut outgoing);
         UnaryConnection {
             socket,
             incoming: BytesMut::new(),
@@ -90,9 +90,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
             fields: Fields::default(),
             block: None,
             number: 1,
-            window: frames::USUAL_WINDOW_BYTES,
-            first_window: frames::USUAL_WINDOW_BYTES,
-            frame: frames::USUAL_FRAME_BYTES,
+            window: frames::DEFAULT_WINDOW_BYTES,
+            first_window: frames::DEFAULT_WINDOW_BYTES,
+            frame: frames::DEFAULT_FRAME_BYTES,
             consumed: 0,
             leaving: false,
         }
@@ -157,7 +157,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         let mut parts = block.chunks(self.frame).peekable();
         let mut kind = frames::HEADERS;
         while let Some(part) = parts.next() {
-            let flags = if parts.peek().is_none() { frames::WHOLE } else { 0 };
+            let flags = if parts.peek().is_none() { frames::END_HEADERS } else { 0 };
             FrameHead { length: part.len(), kind, flags, call: call.number }.write(&mut self.outgoing);
             self.outgoing.extend_from_slice(part);
             kind = frames::CONTINUATION;
@@ -181,7 +181,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
                 let part = piece.split_to(piece.len().min(room).min(self.frame));
                 left -= part.len();
                 (self.window, call.window) = (self.window - part.len() as i64, call.window - part.len() as i64);
-                let flags = if left == 0 { frames::LAST } else { 0 };
+                let flags = if left == 0 { frames::END_STREAM } else { 0 };
                 let head = FrameHead { length: part.len(), kind: frames::DATA, flags, call: call.number };
                 head.write(&mut self.outgoing);
                 self.put(part).await.map_err(broken)?;
@@ -267,15 +267,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         match head.kind {
             frames::DATA => self.data(head, &content, own),
             frames::HEADERS | frames::CONTINUATION => self.headers(head, &content, own),
-            frames::RESET => self.reset(&content, own),
+            frames::RST_STREAM => self.reset(&content, own),
             frames::SETTINGS if head.flags & frames::ACK == 0 => self.settings(&content, own),
             frames::PING if content.len() != frames::PING_BYTES => Err(nonsense("a ping")),
             frames::PING if head.flags & frames::ACK == 0 => {
                 frames::acknowledgement(frames::PING, &content, &mut self.outgoing);
                 Ok(())
             }
-            frames::GOODBYE => self.goodbye(&content, own),
-            frames::WINDOW => {
+            frames::GOAWAY => self.go_away(&content, own),
+            frames::WINDOW_UPDATE => {
                 let bytes = i64::from(word(&content).ok_or_else(|| nonsense("a window"))? & i32::MAX as u32);
                 match (head.call, own) {
                     (0, _) => self.window += bytes,
@@ -284,7 +284,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
                 }
                 Ok(())
             }
-            frames::PROMISE => Err(nonsense("an answer to what was not asked")),
+            frames::PUSH_PROMISE => Err(nonsense("an answer to what was not asked")),
             _ => Ok(()),
         }
     }
@@ -298,7 +298,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
             frames::window(0, std::mem::take(&mut self.consumed), &mut self.outgoing);
         }
         let Some(call) = call else { return Ok(()) };
-        let is_last = head.flags & frames::LAST != 0;
+        let is_last = head.flags & frames::END_STREAM != 0;
         call.consumed += size;
         if due(call.consumed) && !is_last {
             frames::window(call.number, std::mem::take(&mut call.consumed), &mut self.outgoing);
@@ -317,7 +317,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         };
         let part = &content[range];
         let (begun, headers) = match self.block.take() {
-            None if head.flags & frames::WHOLE != 0 => (head, Headers::read(&mut self.fields, part).ok_or_else(wrong)?),
+            None if head.flags & frames::END_HEADERS != 0 => {
+                (head, Headers::read(&mut self.fields, part).ok_or_else(wrong)?)
+            }
             begun => {
                 let (begun, mut block) = begun.unwrap_or_else(|| (head, BytesMut::new()));
                 // Parts without content would never come to an end.
@@ -325,7 +327,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
                     return Err(wrong());
                 }
                 block.extend_from_slice(part);
-                if head.flags & frames::WHOLE == 0 {
+                if head.flags & frames::END_HEADERS == 0 {
                     self.block = Some((begun, block));
                     return Ok(());
                 }
@@ -334,7 +336,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         };
         if let Some(call) = call {
             call.headers(headers);
-            call.ended = begun.flags & frames::LAST != 0;
+            call.ended = begun.flags & frames::END_STREAM != 0;
         }
         Ok(())
     }
@@ -352,15 +354,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
             let [a, b, value @ ..] = <[u8; 6]>::try_from(pair).map_err(|_| nonsense("settings"))?;
             let value = u32::from_be_bytes(value);
             match u16::from_be_bytes([a, b]) {
-                frames::TABLE_SIZE => self.heads.set_most(value as usize),
-                frames::INITIAL_WINDOW => {
+                frames::HEADER_TABLE_SIZE => self.heads.set_most(value as usize),
+                frames::INITIAL_WINDOW_SIZE => {
                     let more = i64::from(value) - self.first_window;
                     self.first_window += more;
                     if let Some(call) = call.as_deref_mut() {
                         call.window += more;
                     }
                 }
-                frames::FRAME_SIZE if value as usize >= frames::USUAL_FRAME_BYTES => {
+                frames::MAX_FRAME_SIZE if value as usize >= frames::DEFAULT_FRAME_BYTES => {
                     self.frame = (value as usize).min(frames::LARGEST_FRAME_BYTES);
                 }
                 _ => {}
@@ -370,9 +372,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         Ok(())
     }
 
-    fn goodbye(&mut self, content: &[u8], call: Option<&mut PendingCall>) -> Result<(), ClientError> {
+    fn go_away(&mut self, content: &[u8], call: Option<&mut PendingCall>) -> Result<(), ClientError> {
         self.leaving = true;
-        let last = last_call(content).ok_or_else(|| nonsense("a goodbye"))?;
+        let last = last_call(content).ok_or_else(|| nonsense("a GOAWAY frame"))?;
         match call {
             Some(call) if call.number > last => {
                 let reason = content.get(4..).and_then(word).unwrap_or_default();
@@ -383,7 +385,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
     }
 }
 
-/// The last call that a server answers which says goodbye; the first bit means nothing.
+/// The last call that a server answers which sends GOAWAY; the first bit means nothing.
 fn last_call(content: &[u8]) -> Option<u32> {
     word(content).map(|last| last & i32::MAX as u32)
 }

@@ -52,7 +52,7 @@ pub fn exchanges(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut all = vec![
         record(&[("Echo", b"x"), ("Echo", b""), ("Refuse", b"y"), ("Echo", b"z")]),
         record(&[("Echo", b"x"), ("Reset", b"y"), ("Echo", &[7; 1000])]),
-        record(&[("Echo", b"x"), ("Goodbye", b"y")]),
+        record(&[("Echo", b"x"), ("GoAway", b"y")]),
     ];
     all.extend(messages.iter().take(3).map(|message| record(&[("Echo", message), ("Refuse", b""), ("Echo", message)])));
     all

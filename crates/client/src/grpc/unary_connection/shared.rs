@@ -224,7 +224,7 @@ impl<S> State<S> {
 
     fn reset(&mut self, number: u32) {
         let outgoing = &mut self.connection.outgoing;
-        FrameHead { length: 4, kind: frames::RESET, flags: 0, call: number }.write(outgoing);
+        FrameHead { length: 4, kind: frames::RST_STREAM, flags: 0, call: number }.write(outgoing);
         outgoing.put_u32(CANCEL);
         self.wake_driver();
     }
@@ -332,10 +332,10 @@ impl<S: AsyncRead + AsyncWrite + Arrival + Unpin> State<S> {
         let index = if head.call == 0 { None } else { self.index(head.call) };
         let index = index.filter(|index| !self.calls[*index].is_over());
         match (head.kind, index) {
-            (frames::RESET, _) => self.ended_by_server(index, &content),
-            (frames::GOODBYE, _) => self.goodbye(&content),
+            (frames::RST_STREAM, _) => self.ended_by_server(index, &content),
+            (frames::GOAWAY, _) => self.go_away(&content),
             (frames::SETTINGS, _) if head.flags & frames::ACK == 0 => self.settings(head, content),
-            (frames::WINDOW, _) => {
+            (frames::WINDOW_UPDATE, _) => {
                 let call = index.map(|index| &mut self.calls[index].pending);
                 self.connection.handle(head, content, call)?;
                 self.calls.iter_mut().for_each(|call| call.send(&mut self.connection));
@@ -365,8 +365,8 @@ impl<S: AsyncRead + AsyncWrite + Arrival + Unpin> State<S> {
         Ok(())
     }
 
-    fn goodbye(&mut self, content: &[u8]) -> Result<(), ClientError> {
-        self.connection.goodbye(content, None)?;
+    fn go_away(&mut self, content: &[u8]) -> Result<(), ClientError> {
+        self.connection.go_away(content, None)?;
         let last = last_call(content).unwrap_or_default();
         let reason = content.get(4..).and_then(word).unwrap_or_default();
         for call in self.calls.iter_mut().filter(|call| call.pending.number > last && !call.is_over()) {

@@ -114,10 +114,10 @@ async fn a_call_that_is_dropped_is_withdrawn() {
 }
 
 #[tokio::test]
-async fn after_a_goodbye_calls_are_answered_and_none_is_made() {
+async fn after_a_goaway_calls_are_answered_and_none_is_made() {
     on_one_thread(async {
         let connection = connect();
-        assert_eq!(ask(&connection, "Goodbye", b"x").await.unwrap(), "x");
+        assert_eq!(ask(&connection, "GoAway", b"x").await.unwrap(), "x");
         assert!(ask(&connection, "Echo", b"x").await.is_err());
         assert!(connection.is_spent());
     })
@@ -158,7 +158,7 @@ async fn a_server_that_takes_one_call_at_a_time_gets_one() {
         assert!(tokio::time::timeout(Duration::from_millis(20), &mut calls).await.is_err());
         assert_eq!(connection.under_way(), 1);
         let mut reset = BytesMut::new();
-        FrameHead { length: 4, kind: frames::RESET, flags: 0, call: 1 }.write(&mut reset);
+        FrameHead { length: 4, kind: frames::RST_STREAM, flags: 0, call: 1 }.write(&mut reset);
         reset.put_u32(7);
         other.write_all(&reset).await.unwrap();
         assert!(tokio::time::timeout(Duration::from_millis(20), &mut calls).await.is_err());

@@ -38,7 +38,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(socket: S) {
     builder.initial_window_size(100_000).max_frame_size(32 * 1024);
     let mut connection = builder.handshake::<_, Bytes>(socket).await.unwrap();
     while let Some(Ok((request, answer))) = connection.accept().await {
-        if request.uri().path().ends_with("Goodbye") {
+        if request.uri().path().ends_with("GoAway") {
             connection.graceful_shutdown();
         }
         tokio::spawn(handle(request, answer));
@@ -120,9 +120,9 @@ async fn a_call_that_is_reset_is_broken() {
 }
 
 #[tokio::test]
-async fn after_a_goodbye_the_call_is_answered_and_no_other_is_made() {
+async fn after_a_goaway_the_call_is_answered_and_no_other_is_made() {
     let mut connection = connect();
-    assert_eq!(ask(&mut connection, "Goodbye", b"x").await.unwrap(), "x");
+    assert_eq!(ask(&mut connection, "GoAway", b"x").await.unwrap(), "x");
     assert!(connection.is_spent() || !connection.is_alive().await);
 }
 
@@ -164,11 +164,11 @@ async fn headers_may_come_in_parts_and_not_without_end() {
         frames::settings(&[], &mut bytes);
         let mut kind = frames::HEADERS;
         for part in 0..parts {
-            let flags = if whole && part == parts - 1 { frames::WHOLE } else { 0 };
+            let flags = if whole && part == parts - 1 { frames::END_HEADERS } else { 0 };
             let text: Vec<u8> = [&[0, 1, b'a', 126][..], &[b'x'; 126]].concat();
             let text = if part == 0 { [&[0x88][..], &text].concat() } else { text };
             let text = text.repeat(if part == 0 { 1 } else { 5 });
-            let last = if kind == frames::HEADERS { frames::LAST } else { 0 };
+            let last = if kind == frames::HEADERS { frames::END_STREAM } else { 0 };
             FrameHead { length: text.len(), kind, flags: flags | last, call: 1 }.write(&mut bytes);
             bytes.extend_from_slice(&text);
             kind = frames::CONTINUATION;
@@ -185,7 +185,7 @@ async fn no_frame_is_longer_than_its_head_can_say() {
     let (own, mut other) = duplex(PIPE_BYTES);
     let mut connection = UnaryConnection::new(own);
     let mut bytes = BytesMut::new();
-    frames::settings(&[(frames::FRAME_SIZE, u32::MAX)], &mut bytes);
+    frames::settings(&[(frames::MAX_FRAME_SIZE, u32::MAX)], &mut bytes);
     other.write_all(&bytes).await.unwrap();
     assert!(connection.is_alive().await);
     assert_eq!(connection.frame, frames::LARGEST_FRAME_BYTES);

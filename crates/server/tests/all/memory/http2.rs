@@ -70,7 +70,7 @@ impl Connection {
     }
 
     /// Reads until the server closes; the last GOAWAY that it sent.
-    pub async fn farewell(&mut self) -> Option<Frame> {
+    pub async fn goaway(&mut self) -> Option<Frame> {
         let mut last = None;
         while let Some(frame) = self.frame().await {
             if frame.kind == GOAWAY {

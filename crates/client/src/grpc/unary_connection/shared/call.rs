@@ -42,7 +42,7 @@ impl SharedCall {
             let part = self.unsent.split_to(length);
             (connection.window, self.pending.window) =
                 (connection.window - length as i64, self.pending.window - length as i64);
-            let flags = if self.unsent.is_empty() { frames::LAST } else { 0 };
+            let flags = if self.unsent.is_empty() { frames::END_STREAM } else { 0 };
             FrameHead { length, kind: frames::DATA, flags, call: self.pending.number }.write(&mut connection.outgoing);
             connection.outgoing.extend_from_slice(&part);
             if self.unsent.is_empty() {

@@ -229,16 +229,18 @@ fn check_sent(sent: &[u8]) {
             }
             frames::DATA => {
                 assert!(open.contains(&head.call), "data in a call that is over");
-                if head.flags & frames::LAST != 0 {
+                if head.flags & frames::END_STREAM != 0 {
                     open.retain(|call| *call != head.call);
                 }
             }
-            frames::RESET => {
+            frames::RST_STREAM => {
                 assert!(head.call < next && !withdrawn.contains(&head.call), "a call is withdrawn once");
                 withdrawn.push(head.call);
                 open.retain(|call| *call != head.call);
             }
-            _ => assert!([frames::SETTINGS, frames::PING, frames::WINDOW, frames::CONTINUATION].contains(&head.kind)),
+            _ => assert!(
+                [frames::SETTINGS, frames::PING, frames::WINDOW_UPDATE, frames::CONTINUATION].contains(&head.kind)
+            ),
         }
     }
 }
