@@ -13,6 +13,7 @@ use alipes_service::{ModelVersion, Service};
 use alipes_stats::turn::note_request;
 use hyper::http::request::Parts;
 use hyper::{Request, Response};
+use smallvec::{SmallVec, smallvec};
 
 use super::caller::Caller;
 use super::connection::HttpProtocol;
@@ -57,13 +58,7 @@ fn key_fault(keys: &ApiKeys, request: &Request<RequestBody>) -> Option<KeyFault>
     if keys.is_empty() {
         return None;
     }
-    let (path, headers) = (request.uri().path(), request.headers());
-    match Route::of(request.method(), path) {
-        Route::Page if page::is_wanted(headers) => {
-            page::GROUPS.into_iter().find_map(|group| keys.fault(Some(group), headers))
-        }
-        route => keys.fault(route.group(path), headers),
-    }
+    groups_of(request).into_iter().find_map(|group| keys.fault(group, request.headers()))
 }
 
 /// The header that a request lacks in a restricted group.
@@ -72,23 +67,26 @@ fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestB
     if restrictions.is_empty() {
         return None;
     }
-    let (path, headers) = (request.uri().path(), request.headers());
-    match Route::of(request.method(), path) {
-        Route::Page if page::is_wanted(headers) => {
-            page::GROUPS.into_iter().find_map(|group| restrictions.missing_header(group, headers))
-        }
-        route => restrictions.missing_header(route.group(path)?, headers),
-    }
+    let mut groups = groups_of(request).into_iter().flatten();
+    groups.find_map(|group| restrictions.missing_header(group, request.headers()))
 }
 
 /// Whether a request that lacks nothing has shown a key, or the header of a restricted group: what page it comes from
 /// does not matter then.
 #[cold]
 fn has_key(policy: &ListenerPolicy, request: &Request<RequestBody>) -> bool {
-    let path = request.uri().path();
-    let group = Route::of(request.method(), path).group(path);
     let is_restricted = |group: Group| policy.restrictions.guard(group);
-    policy.api_keys.guard(group) || group.is_some_and(is_restricted)
+    groups_of(request).into_iter().any(|group| policy.api_keys.guard(group) || group.is_some_and(is_restricted))
+}
+
+/// The groups of a request: that of its route, which may be in none; of the page for browsers those of all that it
+/// shows.
+fn groups_of(request: &Request<RequestBody>) -> SmallVec<[Option<Group>; 2]> {
+    let path = request.uri().path();
+    match Route::of(request.method(), path) {
+        Route::Page if page::is_wanted(request.headers()) => page::GROUPS.map(Some).into(),
+        route => smallvec![route.group(path)],
+    }
 }
 
 #[cold]
