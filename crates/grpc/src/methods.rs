@@ -80,9 +80,8 @@ impl Control {
             Control::ServerMetadata | Control::ModelMetadata => Group::Metadata,
             Control::ModelConfig => Group::ModelConfig,
             Control::ModelStatistics => Group::Statistics,
-            Control::RepositoryIndex | Control::RepositoryModelLoad | Control::RepositoryModelUnload => {
-                Group::ModelControl
-            }
+            Control::RepositoryIndex => Group::ModelRepository,
+            Control::RepositoryModelLoad | Control::RepositoryModelUnload => Group::ModelControl,
             Control::RegionStatus
             | Control::RegionRegister
             | Control::RegionUnregister
@@ -354,7 +353,7 @@ mod tests {
         let methods = SERVED.iter().filter(|(path, _)| path.starts_with("/inference."));
         let groups: BTreeSet<Group> =
             methods.map(|(path, _)| group(path).unwrap_or_else(|| panic!("{path} is in no group"))).collect();
-        let elsewhere = BTreeSet::from([Group::ModelRepository, Group::Endpoint, Group::Openapi, Group::Metrics]);
+        let elsewhere = BTreeSet::from([Group::Endpoint, Group::Openapi, Group::Metrics]);
         assert_eq!(groups, &BTreeSet::from(Group::ALL) - &elsewhere);
     }
 

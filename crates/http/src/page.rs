@@ -23,7 +23,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use super::response::{self, ResponseBody};
 
 /// What the page shows are the server's metadata and its index: it needs the headers of both groups.
-pub const GROUPS: [Group; 2] = [Group::Metadata, Group::ModelControl];
+pub const GROUPS: [Group; 2] = [Group::Metadata, Group::ModelRepository];
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 

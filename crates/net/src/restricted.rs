@@ -22,9 +22,10 @@ pub enum Group {
     SharedMemory,
     /// Configurations of models.
     ModelConfig,
-    /// Names of models over V1. The flags' `model-repository` restricts `ModelControl` as well.
+    /// The index, and names of models over V1. The flags' `model-repository` restricts `ModelControl` as well.
     ModelRepository,
-    /// Index, load and unload.
+    /// Load and unload. The index is no part of it: who may not change what is served may see it, as over V1 and in the
+    /// description of the endpoints.
     ModelControl,
     /// Statistics, and what they explain.
     Statistics,

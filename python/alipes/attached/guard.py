@@ -12,6 +12,7 @@ from alipes.errors import ServeError
 __all__ = ["Guard"]
 
 _GROUP: Final = "model-control"
+"""Not the index: `alipes models list` shows what `/docs` and `/v1/models` show anybody, and changes nothing."""
 _HEADER: Final = "alipes-attached"
 _SECRET_BYTES: Final = 32
 

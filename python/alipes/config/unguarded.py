@@ -11,8 +11,8 @@ from alipes.config.restrictions import parts_of
 
 __all__ = ["reached_by_anybody", "unguarded"]
 
-_HTTP_ALONE: Final = frozenset(("endpoint", "openapi", "model-repository"))
-"""Groups of requests that gRPC does not have: of the last one it has a part, which has a name of its own."""
+_HTTP_ALONE: Final = frozenset(("endpoint", "openapi"))
+"""Groups of requests that gRPC does not have."""
 
 
 def unguarded(options: ServerOptions) -> list[str]:
@@ -35,12 +35,12 @@ def reached_by_anybody(options: ServerOptions) -> str | None:
         return None
     listeners = [("http", options.http, options.http_restricted), ("grpc", options.grpc, options.grpc_restricted)]
     reached = [
-        (protocol, endpoint, _groups(restricted))
+        (protocol, endpoint, {part for group in _groups(restricted) for part in parts_of(group)})
         for protocol, endpoint, restricted in listeners
         if endpoint.enabled and not endpoint.tls.mutual and _is_reached_from_outside(endpoint)
     ]
     loads = options.repository.control_mode == "explicit"
-    acts = (("inference", "ask its models"), *((("model-repository", "load and unload them"),) if loads else ()))
+    acts = (("inference", "ask its models"), *((("model-control", "load and unload them"),) if loads else ()))
     open_acts = [act for group, act in acts if any(group not in groups for *_, groups in reached)]
     if not open_acts:
         return None

@@ -17,6 +17,7 @@ import alipes
 import numpy as np
 import pytest
 from alipes import AsyncClient, Client, ConfigError, InvalidArgument, ServeError, Server, Unsupported
+from support.command import alipes as command
 from support.processes import is_gone
 from support.waiting import TIMEOUT_S, until
 
@@ -170,6 +171,17 @@ def test_a_function_of_a_script_is_an_endpoint_and_described(server: Server) -> 
         paths = json.load(answer)["paths"]
     assert {"/louder", "/describe", "/count", "/adder"} <= paths.keys()
     assert paths["/louder"]["post"]["summary"] == "Makes a sound louder"
+
+
+@pytest.mark.parametrize("wire", ["http", "grpc"])
+def test_anybody_lists_the_functions_of_a_script_and_only_it_unloads_them(server: Server, wire: str) -> None:
+    url = ("--url", f"{wire}://{getattr(server, wire)}")
+    assert ["louder", "1", "READY"] in command("models", "list", *url).rows
+    refused = command("models", "unload", "louder", *url)
+    assert refused.code != 0
+    assert "is restricted, expecting header" in refused.message
+    with urlopen(Request(f"{server.url}/", headers={"Accept": "text/html"})) as page:
+        assert "louder" in page.read().decode()
 
 
 def test_a_block_serves_one_function_without_a_decorator() -> None:

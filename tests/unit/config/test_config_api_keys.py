@@ -119,6 +119,14 @@ def test_no_text_of_the_options_shows_a_key() -> None:
     [
         ((), "anybody who reaches http://0.0.0.0 and grpc://0.0.0.0 can ask its models: --api-key asks"),
         (("--model-control-mode=explicit",), "can ask its models and load and unload them: "),
+        (
+            (
+                "--model-control-mode=explicit",
+                "--http-restricted-api=model-control:k=v",
+                "--grpc-restricted-protocol=model-repository:k=v",
+            ),
+            "can ask its models: ",
+        ),
         (("--allow-grpc=false",), "anybody who reaches http://0.0.0.0 can ask its models: "),
         (("--http-address=127.0.0.1", "--grpc-address=::1"), None),
         (("--http-address=127.0.0.1", "--grpc-address=192.0.2.1"), "anybody who reaches grpc://192.0.2.1 can"),

@@ -40,6 +40,15 @@ def lines(*flags: str) -> list[str]:
             ("--http-restricted-api=model-control:key=word",),
             ["--http-restricted-api guards model-control, and gRPC leaves it open: "],
         ),
+        # The control leaves the index open.
+        (
+            ("--http-restricted-api=model-repository:key=word", "--grpc-restricted-protocol=model-control:key=word"),
+            ["--http-restricted-api guards model-repository, and gRPC leaves it open: "],
+        ),
+        (
+            ("--http-restricted-api=model-control:key=word", "--grpc-restricted-protocol=model-repository:key=word"),
+            ["--grpc-restricted-protocol guards model-repository, and HTTP leaves it open: "],
+        ),
         ((HTTP_KEY, "--http-address=127.0.0.1"), ["--http-restricted-api guards model-repository"]),
     ],
 )
@@ -59,9 +68,7 @@ def test_what_another_protocol_leaves_open_is_one_line(flags: tuple[str, ...], e
         (HTTP_KEY, "--grpc-address=unix:socket"),
         (HTTP_KEY, "--grpc-address=127.0.0.1"),
         ("--http-restricted-api=endpoint,openapi:key=word",),
-        # The names of models, which the control leaves open, are offered over HTTP alone.
-        ("--http-restricted-api=model-repository:key=word", "--grpc-restricted-protocol=model-control:key=word"),
-        ("--http-restricted-api=model-control:key=word", "--grpc-restricted-protocol=model-repository:key=word"),
+        ("--http-restricted-api=model-control:key=word", "--grpc-restricted-protocol=model-control:key=word"),
         (*HTTP_TLS, *GRPC_TLS, *METRICS_TLS),
         (*HTTP_TLS, "--grpc-address=localhost", "--metrics-address=::1"),
     ],

@@ -23,8 +23,8 @@ impl<'a> Route<'a> {
             | Route::SequenceState { .. }
             | Route::RestoreSequence { .. }
             | Route::EndSequence { .. } => Group::Inference,
-            Route::PredictorNames => Group::ModelRepository,
-            Route::Index | Route::Load { .. } | Route::Unload { .. } | Route::NamedRepository => Group::ModelControl,
+            Route::PredictorNames | Route::Index => Group::ModelRepository,
+            Route::Load { .. } | Route::Unload { .. } | Route::NamedRepository => Group::ModelControl,
             Route::Region(_) => Group::SharedMemory,
             Route::LogSettings | Route::ChangeLog => Group::Logging,
             Route::TraceSettings { .. } | Route::ChangeTracing { .. } => Group::Trace,
@@ -114,8 +114,8 @@ mod tests {
             ("/v2/trace/setting", Some(Group::Trace)),
             ("/v2/logging", Some(Group::Logging)),
             ("/v2/models/m/config", Some(Group::ModelConfig)),
-            ("/v2/repository/index", Some(Group::ModelControl)),
-            ("/v2/repository/some/index", Some(Group::ModelControl)),
+            ("/v2/repository/index", Some(Group::ModelRepository)),
+            ("/v2/repository/some/index", Some(Group::ModelRepository)),
             ("/v2/repository/models/m/load", Some(Group::ModelControl)),
             ("/v2/repository/models/m/unload", Some(Group::ModelControl)),
             ("/v2/repository/some/models/m/load", Some(Group::ModelControl)),
