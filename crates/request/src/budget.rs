@@ -5,7 +5,7 @@
 //! and ends when that is let go of, however the request ends and whoever has left. Answers are counted in the same way
 //! until the connection has sent them. Their memory is taken already, so one may overrun the limit; while it is
 //! overrun, further answers and all requests are refused, the smallest included, since nobody knows how much comes of
-//! them.
+//! them. Inputs that are converted to another datatype are charged beside the body until that is let go of.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -69,13 +69,13 @@ impl Budget {
         if bytes > BUDGET_LARGE_BYTES { limit - limit / RESERVED_SHARE } else { limit }
     }
 
-    fn take(&self, more: u64, whole: u64) -> Result<(), InferError> {
+    fn take(&self, what: &str, more: u64, whole: u64) -> Result<(), InferError> {
         let before = self.used.fetch_add(more, Ordering::Relaxed);
         if before.saturating_add(more) <= self.ceiling(whole) {
             return Ok(());
         }
         self.used.fetch_sub(more, Ordering::Relaxed);
-        Err(self.exhausted("a body", whole))
+        Err(self.exhausted(what, whole))
     }
 
     fn exhausted(&self, what: &str, bytes: u64) -> InferError {
@@ -104,11 +104,25 @@ impl Charge {
     ///
     /// `Overloaded` where it cannot be had; what was taken before is kept.
     pub fn grow(&mut self, budget: &Arc<Budget>, bytes: usize) -> Result<(), InferError> {
-        let bytes = bytes as u64;
+        self.grow_for("a body", budget, bytes as u64)
+    }
+
+    /// What an input takes in another datatype than it was sent in.
+    ///
+    /// # Errors
+    ///
+    /// `Overloaded` where it cannot be had.
+    pub fn of_conversion(budget: &Arc<Budget>, bytes: usize) -> Result<Charge, InferError> {
+        let mut charge = Charge::default();
+        charge.grow_for("an input in the model's datatype", budget, bytes as u64)?;
+        Ok(charge)
+    }
+
+    fn grow_for(&mut self, what: &str, budget: &Arc<Budget>, bytes: u64) -> Result<(), InferError> {
         if bytes <= BUDGET_FREE_BYTES || bytes <= self.bytes {
             return Ok(());
         }
-        budget.take(bytes - self.bytes, bytes)?;
+        budget.take(what, bytes - self.bytes, bytes)?;
         self.bytes = bytes;
         self.budget.get_or_insert_with(|| Arc::clone(budget));
         Ok(())

@@ -43,6 +43,7 @@ pub fn build(
     if let Some(limiter) = &context.limiter {
         model.limited = Limited::new(limiter, &model.spec.limits)?;
     }
+    model.budget = Arc::clone(&context.budget);
     model.events = Some(Arc::clone(&context.events));
     model.log = Some(Arc::clone(&context.log));
     model.cache = cached(context, &model.spec);

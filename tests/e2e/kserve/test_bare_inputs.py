@@ -84,6 +84,26 @@ def test_what_would_be_another_value_or_no_number_is_refused(client: Callable[..
         client("bare", np.zeros((1, 3)))
 
 
+@pytest.mark.parametrize("wire", ["http", "grpc"])
+def test_the_memory_of_converted_numbers_counts_among_the_bytes_in_flight(
+    tmp_path: Path, serve: Callable[..., ServerProcess], wire: str
+) -> None:
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "model.onnx").write_bytes(times(columns="columns").SerializeToString())
+    server = serve(f"--model-store={tmp_path}", "--max-inflight-bytes=1000000")
+    module = http_client if wire == "http" else grpc_client
+    with module.InferenceServerClient(getattr(server, wire)) as client:
+
+        def double(columns: int) -> np.ndarray:
+            tensor = module.InferInput("X", [1, columns], "UINT8")
+            tensor.set_data_from_numpy(np.ones((1, columns), np.uint8))
+            return np.asarray(client.infer("bare", [tensor]).as_numpy("Y"))
+
+        with pytest.raises(InferenceServerException, match="an input in the model's datatype of 800000 bytes does not"):
+            double(200_000)
+        assert double(40_000).sum() == 80_000
+
+
 def test_a_configured_model_wants_its_name_and_its_datatype(client: Callable[..., np.ndarray]) -> None:
     assert client("configured", np.ones((1, 2), np.float32), "X").tolist() == [[2, 2]]
     with pytest.raises(InferenceServerException, match="unexpected inference input 'input-0'"):

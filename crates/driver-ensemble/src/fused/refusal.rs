@@ -58,7 +58,7 @@ fn refusal(
     *row += rows;
     let request = InferRequest { id: request.checked.terms.id.clone(), inputs, ..Default::default() };
     let text = "a tensor did not fit a step, and did when it was looked at again";
-    check_request(&member.spec, request).err().unwrap_or_else(|| InferError::internal(text))
+    check_request(&member.spec, request, &member.budget).err().unwrap_or_else(|| InferError::internal(text))
 }
 
 fn piece(whole: &OutputTensor, batches: bool, row: usize, rows: usize) -> Option<OutputTensor> {

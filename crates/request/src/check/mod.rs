@@ -4,6 +4,7 @@
 //! Inputs are looked at last to first, the order in which Triton's recorded answers name them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use alipes_protocol::call::element;
 use alipes_protocol::codec::elements;
@@ -16,6 +17,7 @@ use bytes::Bytes;
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
+use crate::budget::{Budget, Charge};
 use crate::visit::{StateTensor, Visit};
 
 mod explain;
@@ -100,12 +102,18 @@ pub struct RequestContext {
     pub overrides: Vec<(String, StateTensor)>,
 }
 
-/// Checks a request against a model's declaration.
+/// Checks a request against a model's declaration. Inputs that a bare model is given in another datatype are charged
+/// for the memory that they take in its own.
 ///
 /// # Errors
 ///
-/// `InvalidArgument` with Triton's text for the first thing that does not fit.
-pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Checked, InferError> {
+/// `InvalidArgument` with Triton's text for the first thing that does not fit; `Overloaded` where an input in the
+/// model's datatype does not fit into the budget.
+pub fn check_request(
+    model: &ModelSpec,
+    mut request: InferRequest,
+    budget: &Arc<Budget>,
+) -> Result<Checked, InferError> {
     if request.call {
         return check_call(model, request);
     }
@@ -116,7 +124,7 @@ pub fn check_request(model: &ModelSpec, mut request: InferRequest) -> Result<Che
         check.name_raw_input(&mut tensors)?;
     }
     if model.is_bare {
-        check.take_as_declared(&mut tensors)?;
+        check.take_as_declared(&mut tensors, budget)?;
     }
     check.check_names_differ(&tensors)?;
     let outputs = check.check_outputs(request.outputs.iter().map(|output| output.name.as_str()))?;
@@ -220,7 +228,7 @@ impl RequestCheck<'_> {
 
     /// Takes the only tensor of a request for the model's only input, whatever its name, numbers of any datatype for
     /// those of each input, and a column without the axis of its one element.
-    fn take_as_declared(&self, tensors: &mut [Tensor]) -> Result<(), InferError> {
+    fn take_as_declared(&self, tensors: &mut [Tensor], budget: &Arc<Budget>) -> Result<(), InferError> {
         if let ([tensor], [port]) = (&mut *tensors, &self.model.inputs[..])
             && tensor.name != port.name
         {
@@ -228,7 +236,7 @@ impl RequestCheck<'_> {
         }
         for tensor in tensors {
             if let Some(port) = self.model.inputs.iter().find(|port| port.name == tensor.name) {
-                self.take_numbers(tensor, port)?;
+                self.take_numbers(tensor, port, budget)?;
                 let rank = usize::from(self.batches()) + port.dims.len();
                 if port.dims.last() == Some(&1) && tensor.shape.len() + 1 == rank {
                     tensor.shape.push(1);
@@ -238,17 +246,21 @@ impl RequestCheck<'_> {
         Ok(())
     }
 
-    fn take_numbers(&self, tensor: &mut Tensor, port: &Port) -> Result<(), InferError> {
+    fn take_numbers(&self, tensor: &mut Tensor, port: &Port, budget: &Arc<Budget>) -> Result<(), InferError> {
         if tensor.datatype == port.datatype || !numbers::may_convert(tensor.datatype, port.datatype) {
             return Ok(());
         }
         self.check_bytes(&port.name, tensor.datatype, tensor)?;
-        tensor.data = numbers::convert(&tensor.data, tensor.datatype, port.datatype).map_err(|misfit| {
+        // Up to eight times what was sent, which stays charged until its bytes are dropped.
+        let bytes = numbers::converted_bytes(tensor.data.len(), tensor.datatype, port.datatype);
+        let charge = Charge::of_conversion(budget, bytes)?;
+        let converted = numbers::convert(&tensor.data, tensor.datatype, port.datatype).map_err(|misfit| {
             self.refuse(format!(
                 "input '{}' of model '{}' takes {}, and element {} is {}: send values that fit",
                 port.name, self.model.name, port.datatype, misfit.position, misfit.value
             ))
         })?;
+        tensor.data = charge.over(converted);
         tensor.datatype = port.datatype;
         Ok(())
     }

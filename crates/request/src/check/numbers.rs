@@ -27,14 +27,22 @@ pub fn may_convert(from: Datatype, to: Datatype) -> bool {
     from != Datatype::Bytes && (to.integers().is_some() || matches!(to, Datatype::Fp32 | Datatype::Fp64))
 }
 
+/// Bytes that so many bytes of one datatype take in another.
+pub fn converted_bytes(bytes: usize, from: Datatype, to: Datatype) -> usize {
+    match (from.size(), to.size()) {
+        (Some(size), Some(wanted)) => (bytes / size).saturating_mul(wanted),
+        _ => bytes,
+    }
+}
+
 /// Row-major little-endian elements in another datatype.
 ///
 /// # Errors
 ///
 /// The first number that the other datatype cannot hold.
 pub fn convert(data: &[u8], from: Datatype, to: Datatype) -> Result<Bytes, Misfit> {
-    let (Some(size), Some(wanted)) = (from.size(), to.size()) else { return Ok(Bytes::copy_from_slice(data)) };
-    let mut made = Vec::with_capacity(data.len() / size * wanted);
+    let (Some(size), Some(_)) = (from.size(), to.size()) else { return Ok(Bytes::copy_from_slice(data)) };
+    let mut made = Vec::with_capacity(converted_bytes(data.len(), from, to));
     for (position, element) in data.chunks_exact(size).enumerate() {
         let number = read(from, element);
         if !write(to, number, &mut made) {

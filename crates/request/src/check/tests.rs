@@ -41,13 +41,17 @@ fn request(inputs: Vec<Tensor>) -> InferRequest {
     InferRequest { inputs, ..InferRequest::default() }
 }
 
+fn fit(model: &ModelSpec, request: InferRequest) -> Result<Checked, InferError> {
+    check_request(model, request, &Budget::new(u64::MAX))
+}
+
 fn refusal(model: &ModelSpec, inputs: Vec<Tensor>) -> String {
-    check_request(model, request(inputs)).unwrap_err().message
+    fit(model, request(inputs)).unwrap_err().message
 }
 
 #[test]
 fn a_fitting_request_keeps_the_models_order_and_counts_its_rows() {
-    let checked = check_request(&two_inputs(), request(vec![tensor("B", &[3, 4]), tensor("A", &[3, 4])])).unwrap();
+    let checked = fit(&two_inputs(), request(vec![tensor("B", &[3, 4]), tensor("A", &[3, 4])])).unwrap();
     assert_eq!(checked.inputs.iter().map(|input| input.index).collect::<Vec<_>>(), [0, 1]);
     assert_eq!((checked.rows, &checked.outputs[..]), (3, &[0, 1][..]));
 }
@@ -56,9 +60,9 @@ fn a_fitting_request_keeps_the_models_order_and_counts_its_rows() {
 fn outputs_come_in_the_models_order_and_once() {
     let mut repeated = request(vec![tensor("A", &[1, 4]), tensor("B", &[1, 4])]);
     repeated.outputs = ["Z", "Y", "Z"].map(|name| RequestedOutput { name: name.into(), ..Default::default() }).into();
-    assert_eq!(check_request(&two_inputs(), repeated.clone()).unwrap().outputs[..], [0, 1]);
+    assert_eq!(fit(&two_inputs(), repeated.clone()).unwrap().outputs[..], [0, 1]);
     repeated.outputs[0].name = "NONE".into();
-    let refused = check_request(&two_inputs(), repeated).unwrap_err();
+    let refused = fit(&two_inputs(), repeated).unwrap_err();
     assert_eq!(refused.message, "unexpected inference output 'NONE' for model 'm'");
 }
 
@@ -76,7 +80,7 @@ fn a_wrong_shape_names_what_was_expected_and_got() {
 #[test]
 fn the_requests_id_stands_in_front() {
     let named = InferRequest { id: "seven".into(), ..request(vec![tensor("A", &[9, 4]), tensor("B", &[9, 4])]) };
-    let refused = check_request(&two_inputs(), named).unwrap_err();
+    let refused = fit(&two_inputs(), named).unwrap_err();
     assert_eq!(refused.message, "[request id: seven] inference request batch-size must be <= 8 for 'm'");
 }
 
@@ -136,7 +140,7 @@ fn the_number_of_inputs_is_checked_before_their_names() {
 #[test]
 fn a_wrong_name_is_answered_with_the_right_ones() {
     let model = two_inputs();
-    let refused = |request| check_request(&model, request).unwrap_err();
+    let refused = |request| fit(&model, request).unwrap_err();
     let input = refused(request(vec![tensor("A", &[1, 4]), tensor("OTHER", &[1, 4])]));
     let explained = |error: &InferError, release| explain_refusal(&model, release, error.clone()).message;
     let later = TritonRelease::V2_73;
@@ -155,15 +159,15 @@ fn a_wrong_name_is_answered_with_the_right_ones() {
 #[test]
 fn an_optional_input_may_be_left_out_and_changes_the_batch() {
     let model = model(4, &[port("A", "INT32", &[4], ""), port("B", "INT32", &[4], r#","optional":true"#)]);
-    let with = check_request(&model, request(vec![tensor("A", &[1, 4]), tensor("B", &[1, 4])])).unwrap();
-    let without = check_request(&model, request(vec![tensor("A", &[1, 4])])).unwrap();
+    let with = fit(&model, request(vec![tensor("A", &[1, 4]), tensor("B", &[1, 4])])).unwrap();
+    let without = fit(&model, request(vec![tensor("A", &[1, 4])])).unwrap();
     assert_ne!(with.key, without.key);
 }
 
 #[test]
 fn only_requests_of_one_shape_share_a_batch() {
     let model = model(4, &[port("A", "INT32", &[-1], "")]);
-    let key = |shape: &[i64]| check_request(&model, request(vec![tensor("A", shape)])).unwrap().key;
+    let key = |shape: &[i64]| fit(&model, request(vec![tensor("A", shape)])).unwrap().key;
     assert_eq!(key(&[1, 3]), key(&[2, 3]));
     assert_ne!(key(&[1, 3]), key(&[1, 5]));
 }
@@ -171,7 +175,7 @@ fn only_requests_of_one_shape_share_a_batch() {
 #[test]
 fn a_reshape_gives_the_backend_its_own_shape() {
     let model = model(4, &[port("A", "INT32", &[-1, 4], r#","reshape":[2,-1,2]"#)]);
-    let checked = check_request(&model, request(vec![tensor("A", &[3, 5, 4])])).unwrap();
+    let checked = fit(&model, request(vec![tensor("A", &[3, 5, 4])])).unwrap();
     assert_eq!(checked.inputs[0].shape[..], [3, 2, 5, 2]);
 }
 
@@ -182,8 +186,8 @@ fn a_raw_body_takes_name_shape_and_datatype_from_the_model() {
         raw: true,
         ..request(vec![Tensor { data: Bytes::from(vec![0; bytes]), ..tensor("", &[]) }])
     };
-    assert_eq!(check_request(&model, raw(24)).unwrap().inputs[0].shape[..], [1, 2, 3]);
-    let text = check_request(&model, raw(25)).unwrap_err().message;
+    assert_eq!(fit(&model, raw(24)).unwrap().inputs[0].shape[..], [1, 2, 3]);
+    let text = fit(&model, raw(25)).unwrap_err().message;
     assert!(
         text.ends_with("input byte size mismatch for input 'raw_input' for model 'm'. Expected 24, got 25"),
         "{text}"
@@ -217,16 +221,16 @@ fn a_call_is_one_row_behind_the_declared_tensors() {
         parameters: vec![("alipes.method".to_owned(), Parameter::String("POST".to_owned()))],
         ..request(vec![call::input(call::element(b"{}"))])
     };
-    let refused = check_request(&model, call()).unwrap_err();
+    let refused = fit(&model, call()).unwrap_err();
     assert_eq!((refused.code, &*refused.message), (Code::Unsupported, "model 'm' has no endpoint for plain requests"));
     model.endpoint = serde_json::from_str(r#"{"methods":["POST"]}"#).unwrap();
-    assert_eq!(check_request(&model, call()).unwrap_err().code, Code::Unsupported, "another engine than a worker");
+    assert_eq!(fit(&model, call()).unwrap_err().code, Code::Unsupported, "another engine than a worker");
     model.engine = serde_json::from_str(
         r#"{"kind":"worker","command":[],"environment":{},"setup":{},"start_timeout_s":0,"execute_timeout_s":0,
         "stop_timeout_s":0,"max_memory_bytes":0,"max_leased_bytes":0}"#,
     )
     .unwrap();
-    let checked = check_request(&model, call()).unwrap();
+    let checked = fit(&model, call()).unwrap();
     assert!(checked.is_call);
     assert_eq!((checked.rows, checked.inputs[0].index, &checked.outputs[..]), (1, 2, &[2][..]));
     assert_eq!((checked.terms.id.as_str(), checked.context.unwrap().parameters.len()), ("7", 1));
@@ -239,7 +243,7 @@ fn the_only_input_of_a_bare_model_takes_any_name_and_any_numbers() {
     ints.data = Bytes::from([1i32, -2, 3, 4].map(i32::to_le_bytes).concat());
     assert_eq!(refusal(&bare, vec![ints.clone()]), "unexpected inference input 'anything' for model 'm'");
     bare.is_bare = true;
-    let checked = check_request(&bare, request(vec![ints.clone()])).unwrap();
+    let checked = fit(&bare, request(vec![ints.clone()])).unwrap();
     assert_eq!(checked.inputs[0].data, [1f64, -2.0, 3.0, 4.0].map(f64::to_le_bytes).concat());
     ints.data.truncate(12);
     assert!(refusal(&bare, vec![ints]).contains("Expected 16, got 12"));
@@ -254,8 +258,32 @@ fn the_only_input_of_a_bare_model_takes_any_name_and_any_numbers() {
         refusal(&named, vec![tensor("A", &[1, 4]), tensor("C", &[1, 4])]).contains("unexpected inference input 'C'")
     );
     let wide = Tensor { datatype: Datatype::Int64, data: Bytes::from(vec![0; 32]), ..tensor("B", &[1, 4]) };
-    let checked = check_request(&named, request(vec![tensor("A", &[1, 4]), wide])).unwrap();
+    let checked = fit(&named, request(vec![tensor("A", &[1, 4]), wide])).unwrap();
     assert_eq!(checked.inputs.iter().map(|input| input.data.len()).collect::<Vec<_>>(), [16, 16]);
+}
+
+#[test]
+fn conversions_for_a_bare_model_are_charged_and_refused_over_the_limit() {
+    let mut bare = model(0, &[port("A", "FP64", &[-1], "")]);
+    bare.is_bare = true;
+    let sent = |elements: i64| {
+        let (shape, data) = ([elements].into_iter().collect(), Bytes::from(vec![1; elements as usize]));
+        request(vec![Tensor { name: "A".into(), datatype: Datatype::Uint8, shape, data }])
+    };
+    let budget = Budget::new(1 << 20);
+    let refused = check_request(&bare, sent(150_000), &budget).unwrap_err();
+    assert_eq!(refused.code, Code::Overloaded);
+    assert!(
+        refused.message.starts_with("an input in the model's datatype of 1200000 bytes does not fit beside"),
+        "{}",
+        refused.message
+    );
+    assert_eq!(budget.used(), 0);
+    let first = check_request(&bare, sent(100_000), &budget).unwrap();
+    assert_eq!((first.inputs[0].data.len(), budget.used()), (800_000, 800_000));
+    assert_eq!(check_request(&bare, sent(50_000), &budget).unwrap_err().code, Code::Overloaded, "beside the first");
+    drop(first);
+    assert_eq!(budget.used(), 0);
 }
 
 #[test]
@@ -273,6 +301,6 @@ fn a_column_of_a_bare_model_may_lack_its_axis() {
     let mut bare = model(8, &[port("A", "INT32", &[1], "")]);
     assert!(refusal(&bare, vec![tensor("A", &[3])]).contains("unexpected shape"));
     bare.is_bare = true;
-    let checked = check_request(&bare, request(vec![tensor("A", &[3])])).unwrap();
+    let checked = fit(&bare, request(vec![tensor("A", &[3])])).unwrap();
     assert_eq!((checked.rows, &checked.inputs[0].shape[..]), (3, &[3, 1][..]));
 }

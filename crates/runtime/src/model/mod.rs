@@ -21,6 +21,7 @@ use alipes_link::RequestArena;
 use alipes_protocol::limits::CHECKED_AT_ONCE_BYTES;
 use alipes_protocol::trace::{Moment, Side, Subject, Trace};
 use alipes_protocol::{Code, Datatype, InferError, InferRequest, Origin};
+use alipes_request::budget::Budget;
 use alipes_request::chain::Chain;
 use alipes_request::check::{Checked, check_request};
 use alipes_request::order::Order;
@@ -128,6 +129,8 @@ pub struct ModelVersion {
     pub tuning: Option<Tuning>,
     /// How long its executions take.
     pub pace: Pace,
+    /// Where the memory that inputs take in another datatype is counted; without a limit in tests.
+    pub budget: Arc<Budget>,
     /// What waits and which instances come for it; held briefly, never while anything runs.
     queue: Mutex<Box<PendingQueue>>,
     /// The controls and states of its sequences, where it has any.
@@ -172,6 +175,7 @@ impl ModelVersion {
             load_time: OnceLock::new(),
             tuning: Tuning::of(&spec, driver.instances()),
             pace: Pace::default(),
+            budget: Budget::new(u64::MAX),
             layout: layout::of(&spec),
             order: policy::keeps_order(&spec.scheduling).then(Arc::default),
             queue: Mutex::new(queue(&spec, &*driver)),
@@ -271,7 +275,7 @@ impl ModelVersion {
         if self.failing.load(Ordering::Acquire) {
             return Err(InferError::new(Code::Unavailable, self.failing_text()));
         }
-        Ok((trace, check_request(&self.spec, request)?))
+        Ok((trace, check_request(&self.spec, request, &self.budget)?))
     }
 
     fn note_arrival(&self, trace: &Trace, request: &InferRequest, arrived: Instant) {

@@ -10,6 +10,7 @@ use std::io::Read;
 
 use alipes_protocol::limits::{WARMUP_MAX_BATCH, WARMUP_MAX_COUNT, WARMUP_MAX_TENSOR_BYTES};
 use alipes_protocol::{Code, CorrelationId, Datatype, InferError, InferRequest, SequenceInfo, Shape, Tensor, shape};
+use alipes_request::budget::Budget;
 use alipes_request::check::{Checked, check_request};
 use alipes_request::responder::{Answer, Responder};
 use alipes_request::visit::StateTensor;
@@ -91,7 +92,8 @@ fn one(spec: &ModelSpec, sample: &SampleSpec) -> Result<Sample, InferError> {
     // Where requests come in sequences, a sample is the only one of its own.
     let sequence = SequenceInfo { correlation_id: CorrelationId::Number(1), start: true, end: true };
     let sequence = if spec.scheduling.sequences().is_some() { sequence } else { SequenceInfo::default() };
-    let mut request = check_request(spec, InferRequest { inputs, sequence, ..Default::default() })?;
+    let mut request =
+        check_request(spec, InferRequest { inputs, sequence, ..Default::default() }, &Budget::new(u64::MAX))?;
     if let Some(context) = &mut request.context {
         context.overrides = further.into_iter().map(|input| overriding(spec, input)).collect::<Result<_, _>>()?;
     }

@@ -241,7 +241,8 @@ impl Puppet {
     }
 
     fn of(model: Arc<ModelVersion>) -> Puppet {
-        let checked = check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() });
+        let checked =
+            check_request(&model.spec, InferRequest { inputs: vec![tensor(1)], ..Default::default() }, &model.budget);
         let (responder, _) = Responder::unary();
         let arrived = Instant::now();
         let first = PendingRequest::alone(checked.unwrap(), arrived, responder);
