@@ -49,7 +49,7 @@ ALLOWED = {
     "tables": set(),
     "loadtest": {"client", "plots", "tables"},
     "plots": {"monitor"},
-    "advise": {"client", "config", "tables", "tune"},
+    "advise": {"client", "config", "monitor", "tables", "tune"},
     # Servers of this machine are started on use alone; jobs are written by `deploy` and sent by `cloud`.
     "batch": {"client", "cloud", "deploy", "fitting", "local_ports", "progress", "serve", "tables"},
     "dask": {"client", "serve"},

@@ -123,6 +123,7 @@ impl Driver for Workers {
             up: worker.is_up(),
             requests: worker.state.lock().slots.held(),
             restarts: worker.restarts(),
+            process: *worker.process.lock(),
         };
         Introspection::Workers(self.set().list.iter().map(status).collect())
     }

@@ -299,6 +299,7 @@ fn new_worker(
             states: Default::default(),
             samples: Vec::new(),
         }),
+        process: Mutex::default(),
         restarts: AtomicU64::new(0),
         up: false.into(),
         useful: false.into(),

@@ -5,6 +5,8 @@ use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
+use alipes_runtime::model::driver::HostProcess;
+
 use super::process::{Inherited, Program, WorkerProcess};
 use super::script::{AttachedWorker, Script};
 
@@ -45,6 +47,15 @@ impl Host {
             Host::Process(program) => Peer::Process(WorkerProcess::start(program, inherited).await?),
             Host::Script(script) => Peer::Attached(script.assign(inherited).await?),
         })
+    }
+
+    /// The process that runs an instance of it.
+    pub fn process_of(&self, peer: &Peer) -> Option<HostProcess> {
+        match (self, peer) {
+            (Host::Script(script), _) => script.process().map(HostProcess::Script),
+            (_, Peer::Process(process)) => Some(HostProcess::Worker(process.number())),
+            (_, Peer::Attached(_)) => None,
+        }
     }
 
     /// Whether its instances run on threads of a script.

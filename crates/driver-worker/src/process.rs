@@ -85,6 +85,11 @@ impl WorkerProcess {
         Ok(WorkerProcess { pid, pidfd, ended: None })
     }
 
+    /// Its number, which is its own until it is dropped.
+    pub fn number(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
     /// Readable once the process has ended.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()

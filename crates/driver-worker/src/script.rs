@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType};
 use rustix::net::{recv, shutdown, socketpair};
 use tokio::time;
@@ -43,6 +44,11 @@ impl Script {
         // SAFETY: the control plane keeps the socket that it names open for as long as the server runs.
         let socket = unsafe { BorrowedFd::borrow_raw(socket) };
         socket.try_clone_to_owned().map(Script)
+    }
+
+    /// The number of its process: the one that made the socket. None where the system does not tell.
+    pub fn process(&self) -> Option<i32> {
+        socket_peercred(&self.0).ok().map(|script| script.pid.as_raw_nonzero().get())
     }
 
     /// Hands an instance over. Waits while the script is slow to take earlier ones.
@@ -112,6 +118,7 @@ mod tests {
     async fn an_assigned_instance_ends_when_the_script_lets_go() {
         let (script, theirs) = sockets();
         let worker = assigned(&script).await.unwrap();
+        assert_eq!(script.process(), i32::try_from(std::process::id()).ok());
         let (text, mut files) = take(&theirs);
         assert_eq!((text.as_slice(), files.len()), (packet::INSTANCE, 5));
         assert!(!worker.has_ended());

@@ -131,6 +131,7 @@ async fn live(worker: &Arc<Worker>, first: &mut Option<FirstStart>) -> io::Resul
         setup: &worker.setup,
     };
     let process = worker.host.start(inherited).await?;
+    *worker.process.lock() = worker.host.process_of(&process);
     let exit = watched(process.exit().try_clone_to_owned()?)?;
     let bell = watched(bell)?;
     worker.state.lock().link = Some(link);
@@ -429,6 +430,7 @@ fn look(state: &mut State) -> Look {
 /// frees its memory.
 fn on_exit(worker: &Arc<Worker>, fault: &Fault) {
     worker.up.store(false, Ordering::Release);
+    *worker.process.lock() = None;
     let mut guard = worker.state.lock();
     let state = &mut *guard;
     state.open = false;

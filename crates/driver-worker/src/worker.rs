@@ -9,6 +9,7 @@ use alipes_link::{LinkHandle, RequestArena, ServerEnd};
 use alipes_request::chain::{Chain, Holder, WaitId};
 use alipes_runtime::context::Context;
 use alipes_runtime::executor::park::Parker;
+use alipes_runtime::model::driver::HostProcess;
 use alipes_runtime::model::{ModelVersion, Pending};
 use alipes_runtime::sequences::StateTable;
 use alipes_spec::Placement;
@@ -107,6 +108,8 @@ pub struct Worker {
     pub delivering: Mutex<()>,
     /// Requests in its hands, and the link.
     pub state: Mutex<State>,
+    /// The process that runs it, from its start to its end.
+    pub process: Mutex<Option<HostProcess>>,
     /// Starts after the first.
     pub restarts: AtomicU64,
     /// It takes requests.

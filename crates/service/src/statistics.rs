@@ -1,14 +1,19 @@
 //! Statistics for clients and Prometheus.
 
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
 use alipes_gpu::GpuReading;
 use alipes_protocol::InferError;
 use alipes_protocol::limits::VERSIONS_AT_ONCE;
 use alipes_runtime::cache::Cached;
 use alipes_runtime::model::ModelVersion;
-use alipes_runtime::model::driver::{Introspection, WorkerStatus};
+use alipes_runtime::model::driver::{HostProcess, Introspection, WorkerStatus};
 use alipes_runtime::registry::version_number;
 use alipes_runtime::tuning::Tuned;
-use alipes_stats::metrics::{self, Choice, GpuRow, ModelRow, SequencesRow, TuningRow, WorkerRow};
+use alipes_stats::cpu::process_seconds;
+use alipes_stats::metrics::{self, Choice, GpuRow, ModelRow, ProcessRow, SequencesRow, TuningRow, WorkerRow};
 use alipes_stats::statistics::Snapshot;
 
 use super::{Service, VERSION};
@@ -88,8 +93,12 @@ impl Service {
         let mut text = metrics::exposition(&rows, cpu, &choice);
         let gpus: Vec<GpuRow> = self.gpus.readings().into_iter().map(gpu_row).collect();
         metrics::gpus(&mut text, &gpus);
-        let workers: Vec<WorkerRow> = versions.iter().flat_map(|version| worker_rows(version)).collect();
+        let statuses: Vec<_> = versions.iter().flat_map(|version| worker_statuses(version)).collect();
+        let workers: Vec<WorkerRow> =
+            statuses.iter().map(|(version, status)| worker_row(version, status, self.config.cpu_metrics)).collect();
         metrics::workers(&mut text, &workers);
+        let row = self.config.cpu_metrics.then(|| process_row(statuses.iter().map(|(_, status)| status)));
+        row.flatten().iter().for_each(|row| metrics::processes(&mut text, row));
         let streaming = versions
             .iter()
             .filter_map(|version| Some((version.labels.clone(), version.driver.sequence_states()?.live())));
@@ -137,12 +146,34 @@ fn gpu_row((uuid, reading): (String, GpuReading)) -> GpuRow {
     }
 }
 
-fn worker_rows(version: &ModelVersion) -> Vec<WorkerRow> {
+fn worker_statuses(version: &Arc<ModelVersion>) -> Vec<(&Arc<ModelVersion>, WorkerStatus)> {
     let Introspection::Workers(workers) = version.driver.introspect() else { return Vec::new() };
-    let row = |worker: WorkerStatus| WorkerRow {
+    workers.into_iter().map(|worker| (version, worker)).collect()
+}
+
+fn worker_row(version: &ModelVersion, worker: &WorkerStatus, shows_cpu: bool) -> WorkerRow {
+    let cpu_s = match worker.process.filter(|_| shows_cpu) {
+        Some(HostProcess::Worker(number)) => process_seconds(&number.to_string()),
+        // What of its time is this instance's, nobody knows.
+        Some(HostProcess::Script(_)) | None => None,
+    };
+    WorkerRow {
         labels: version.labels.with("instance", &worker.instance),
         up: worker.up,
         restarts: worker.restarts,
-    };
-    workers.into_iter().map(row).collect()
+        cpu_s,
+    }
+}
+
+fn process_row<'a>(mut workers: impl Iterator<Item = &'a WorkerStatus>) -> Option<ProcessRow> {
+    // A server has one script at most.
+    let script = workers.find_map(|worker| match worker.process {
+        Some(HostProcess::Script(number)) => Some(number),
+        _ => None,
+    });
+    Some(ProcessRow {
+        server_s: process_seconds("self")?,
+        script_s: script.and_then(|number| process_seconds(&number.to_string())),
+        processors: available_parallelism().map_or(1, NonZero::get),
+    })
 }

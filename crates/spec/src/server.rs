@@ -172,7 +172,7 @@ pub struct ServerConfig {
     /// Whether metrics contain the histograms that Triton does not have.
     #[serde(default = "yes")]
     pub request_histograms: bool,
-    /// Whether metrics contain the `nv_cpu_*` gauges.
+    /// Whether metrics contain the `nv_cpu_*` gauges, and the processor time of the server and its workers.
     pub cpu_metrics: bool,
     /// The `nv_gpu_*` gauges.
     #[serde(default)]

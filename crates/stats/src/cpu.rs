@@ -1,10 +1,11 @@
-//! Processor and memory use of the machine, for the `nv_cpu_*` gauges.
+//! Processor and memory use of the machine, for the `nv_cpu_*` gauges, and processor time of single processes.
 
 #![allow(clippy::disallowed_methods, reason = "/proc is read when metrics are scraped")]
 
 use std::fs;
 
 use parking_lot::Mutex;
+use rustix::param::clock_ticks_per_second;
 
 /// Gauges of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,6 +46,22 @@ impl CpuMeter {
     }
 }
 
+/// Processor time of a process so far, in seconds: that of all its threads, as the program and in the system. By its
+/// number, or `self`; none where there is no such process.
+pub fn process_seconds(process: &str) -> Option<f64> {
+    let ticks = process_ticks(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)?;
+    Some(ticks as f64 / clock_ticks_per_second() as f64)
+}
+
+/// Ticks of a process. Source: proc(5), `/proc/pid/stat`; fields 14 and 15 are `utime` and `stime`, and the second is
+/// a name in parentheses that may hold any characters.
+fn process_ticks(text: &str) -> Option<u64> {
+    let (_, behind_name) = text.rsplit_once(')')?;
+    let mut fields = behind_name.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    Some(ticks()? + ticks()?)
+}
+
 /// Total and available memory in bytes. Source: proc(5), `/proc/meminfo`, in kibibytes.
 fn memory(text: &str) -> (u64, u64) {
     let value = |key: &str| {
@@ -71,6 +88,21 @@ mod tests {
     fn memory_is_read_in_bytes() {
         let text = "MemTotal:       2048 kB\nMemFree:  1 kB\nMemAvailable:   1024 kB\n";
         assert_eq!(memory(text), (2 << 20, 1 << 20));
+    }
+
+    #[test]
+    fn the_ticks_of_a_process_stand_behind_a_name_of_any_characters() {
+        let text = "7 (a b) R 9) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 1 2 20 0 3 0 99 1000 10";
+        assert_eq!(process_ticks(text), Some(300));
+        assert_eq!((process_ticks("7 (a) S 1"), process_ticks("")), (None, None));
+    }
+
+    #[test]
+    fn this_process_has_used_processors_and_one_that_is_not_there_has_not() {
+        let begin = alipes_clock::thread_cpu_ns();
+        while alipes_clock::thread_cpu_ns() - begin < 50_000_000 {}
+        assert!(process_seconds("self").unwrap() >= 0.03);
+        assert_eq!(process_seconds("0"), None);
     }
 
     #[test]

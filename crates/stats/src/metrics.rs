@@ -14,7 +14,10 @@ use super::statistics::{FailureReason, Snapshot, Tally};
 use super::summary::Shown;
 pub use gpus::{GpuRow, gpus};
 pub use labels::Labels;
-pub use server::{PayloadRow, SequencesRow, TuningRow, WorkerRow, build, payloads, sequences, tuning, turns, workers};
+pub use server::{
+    PayloadRow, ProcessRow, SequencesRow, TuningRow, WorkerRow, build, payloads, processes, sequences, tuning, turns,
+    workers,
+};
 pub(crate) use text::escape;
 
 /// Metrics of one model version.

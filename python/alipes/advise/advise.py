@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from alipes.advise.attempt import Attempt, attempt
 from alipes.advise.findings import Finding, Surroundings, find
-from alipes.advise.reading import Flow, Reading, flows, processor_share, round_trip_ms
+from alipes.advise.processors import ProcessorReading, use_between
+from alipes.advise.reading import Flow, Reading, flows, round_trip_ms
 from alipes.client import Client, Tls
 from alipes.client.endpoint import Endpoint
 from alipes.errors import ConfigError
@@ -120,13 +121,14 @@ def advise(  # noqa: PLR0913  # where, what and how long, by name
     """
     if not 0 < seconds <= 3600:
         raise ConfigError(f"seconds is {seconds}: expected above 0, and an hour at most", key="seconds")
+    metrics = metrics_url or _metrics_url(address, tls)
     with Client(address, headers=dict(headers or {}), tls=tls) as client:
-        before = Reading.now(client, model)
+        before, used_before = Reading.now(client, model), ProcessorReading.now(metrics, headers)
         around = round_trip_ms(client)
         time.sleep(seconds)
         seen = flows(before, Reading.now(client, model), client)
-        share = processor_share(metrics_url or _metrics_url(address, tls), headers)
-        findings = [find(flow, Surroundings(around, share)) for flow in seen]
+        use = use_between(used_before, ProcessorReading.now(metrics, headers))
+        findings = [find(flow, Surroundings(around, use)) for flow in seen]
         tried = None
         chosen = next((pair for pair in zip(findings, seen, strict=True) if pair[0].change is not None), None)
         if try_change and chosen is not None and chosen[0].change is not None:

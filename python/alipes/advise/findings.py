@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from alipes.advise.estimate import ServiceTime, capacity, wait_ms
+from alipes.advise.processors import ProcessorUse
 from alipes.advise.reading import Flow
 from alipes.config.platforms import ENSEMBLE
 
@@ -20,8 +21,10 @@ _SHARE: Final = 0.3
 """Share of the latency from which a stage counts."""
 _BUSY: Final = 0.7
 """Share of time from which instances are busy."""
-_MACHINE_FULL: Final = 0.85
+_FULL: Final = 0.85
 """Share of the processors from which more instances find none."""
+_COMPUTES: Final = 0.2
+"""Share of an execution's time on a processor from which it computes; below, it waits for something else."""
 _NEARLY: Final = 0.8
 
 
@@ -31,11 +34,11 @@ class Surroundings:
 
     Attributes:
         round_trip_ms: Of a call that costs next to nothing.
-        processor_share: Of the server's machine; `None` where it is not known.
+        use: Of processors, by the server and by its machine.
     """
 
     round_trip_ms: float
-    processor_share: float | None = None
+    use: ProcessorUse = field(default_factory=ProcessorUse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,20 +175,18 @@ def _larger_batch(flow: Flow, evidence: str) -> Finding | None:
 
 
 def _instances(flow: Flow, around: Surroundings, stage: Stage, evidence: str) -> Finding:
-    if around.processor_share is not None and around.processor_share > _MACHINE_FULL:
-        return Finding(
-            flow.model,
-            stage,
-            f"{evidence}; the machine's processors are in use to {around.processor_share:.0%}",
-            "the machine is full: take another server beside it, or a smaller model",
-        )
+    full = _full(flow, around.use)
+    if full is not None:
+        seen, advice = full
+        return Finding(flow.model, stage, f"{evidence}; {seen}", advice)
     more = flow.instances + 1
     now, then = (capacity(number, flow.mean_batch, flow.execution_ms) for number in (flow.instances, more))
     gain = f"up to {then:,.0f} inferences/s instead of {now:,.0f}"
     wait = wait_ms(flow, more)
     if stage == "queue" and math.isfinite(wait):
         gain += f", a wait of {wait:.3g} ms instead of {flow.queue_ms:.3g} ms"
-    condition = "" if around.processor_share is not None else ", as far as the machine has processors for it"
+    is_known = around.use.own_share is not None or around.use.machine_share is not None
+    condition = "" if is_known else ", as far as the machine has processors for it"
     return Finding(
         flow.model,
         stage,
@@ -194,6 +195,27 @@ def _instances(flow: Flow, around: Surroundings, stage: Stage, evidence: str) ->
         gain + condition,
         Change("instances", flow.instances, more),
     )
+
+
+def _full(flow: Flow, use: ProcessorUse) -> tuple[str, str] | None:
+    """What was seen and what to do where another instance would find no processor; `None` where it would."""
+    machine = use.machine_share if use.machine_share is not None else 0.0
+    if use.own_share is None:
+        seen = f"the machine's processors are in use to {machine:.0%}"
+        return (
+            (seen, "the machine is full: take another server beside it, or a smaller model")
+            if machine > _FULL
+            else None
+        )
+    if use.own_share > _FULL:
+        seen = f"the server itself uses {use.own_share:.0%} of its processors"
+        return seen, "the machine is full: take another server beside it, or a smaller model"
+    # The neighbours' load slows executions down that compute; those that sleep or ask a database hardly notice it.
+    computes = use.of_model(flow.model) >= _COMPUTES * flow.busy * flow.instances
+    if machine > _FULL and computes:
+        seen = f"the machine's processors are in use to {machine:.0%}, the server's own part is {use.own_share:.0%}"
+        return seen, "other programs take the processors: move them elsewhere, or the server"
+    return None
 
 
 def _client(flow: Flow) -> Finding:

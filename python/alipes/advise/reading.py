@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 import time
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from alipes.client.api_key import keyed_headers
 from alipes.client.model_counts import STAGES, ModelCounts
 from alipes.config.override import from_document
 from alipes.config.schema import ModelConfig
@@ -18,11 +15,9 @@ from alipes.config.schema import ModelConfig
 if TYPE_CHECKING:
     from alipes.client import Client
 
-__all__ = ["Flow", "Reading", "flows", "processor_share", "round_trip_ms"]
+__all__ = ["Flow", "Reading", "flows", "round_trip_ms"]
 
 _PROBES: Final = 9
-_MAX_METRICS_BYTES: Final = 64 << 20
-_WAIT_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -192,15 +187,3 @@ def round_trip_ms(client: Client) -> float:
         client.is_live()
         times.append(time.perf_counter() - begun)
     return statistics.median(times) * 1000
-
-
-def processor_share(metrics_url: str, headers: Mapping[str, str] | None) -> float | None:
-    """The share of all processors that the machine uses, as its metrics say it; `None` where they do not."""
-    question = urllib.request.Request(metrics_url, headers=dict(keyed_headers(headers)))
-    try:
-        with urllib.request.urlopen(question, timeout=_WAIT_S) as answer:
-            text = answer.read(_MAX_METRICS_BYTES).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return None
-    match = re.search(r"^nv_cpu_utilization(?:\{[^}]*\})? ([0-9.eE+-]+)", text, re.MULTILINE)
-    return float(match[1]) if match else None

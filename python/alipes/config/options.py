@@ -424,7 +424,7 @@ class ServerOptions:
         allow_client_shm: Whether clients may register shared memory.
         shared_memory_max_regions: Most regions that they may have registered at a time.
         response_cache_bytes: Bytes of answers that are kept for models that want it; 0 keeps none.
-        cpu_metrics: Whether the `nv_cpu_*` gauges are shown.
+        cpu_metrics: Whether the `nv_cpu_*` gauges are shown, and the processor time of the server and its workers.
         gpu_metrics: Whether the `nv_gpu_*` gauges are shown, and how often GPUs are read.
         counter_latencies: Whether the `nv_inference_*_duration_us` counters are shown.
         histogram_latencies: Whether the histogram of the time to the first response is shown.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -182,6 +184,19 @@ def test_anybody_lists_the_functions_of_a_script_and_only_it_unloads_them(server
     assert "is restricted, expecting header" in refused.message
     with urlopen(Request(f"{server.url}/", headers={"Accept": "text/html"})) as page:
         assert "louder" in page.read().decode()
+
+
+def test_metrics_show_the_processor_time_of_the_script(server: Server) -> None:
+    with Client(server.url) as client:
+        client.call("louder", sound=[1, 2])
+    before = time.process_time()
+    with urlopen(f"http://{server.metrics}/metrics") as answer:
+        text = answer.read().decode()
+    found = re.search(r"^alipes_script_cpu_seconds_total (\S+)$", text, re.MULTILINE)
+    assert found is not None
+    # Counted in hundredths of a second.
+    assert before - 0.05 < float(found[1]) < time.process_time() + 0.05
+    assert "alipes_worker_cpu_seconds_total" not in text
 
 
 def test_a_block_serves_one_function_without_a_decorator() -> None:

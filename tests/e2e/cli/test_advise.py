@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from alipes import Client, NotReady
-from alipes.advise import advise
+from alipes.advise import Change, advise
 from support.command import alipes
+from support.exposition import samples
 from support.models import add_model, times
 from support.server import ServerProcess
 from support.traffic import Traffic
@@ -54,6 +59,77 @@ def models(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(models: Path, serve: Serve) -> ServerProcess:
     return serve(models, "--model-control-mode=explicit", "--load-model=slow", "--load-model=double")
+
+
+SLEEPS = """
+import time
+
+import alipes
+
+
+@alipes.model(instances=1)
+def sleeps(x: float) -> float:
+    time.sleep(0.02)
+    return x
+"""
+
+BURNS = "print(flush=True)\nwhile True:\n    pass\n"
+
+
+@contextmanager
+def busy_neighbours() -> Iterator[None]:
+    """Programs that use every processor which nobody else wants."""
+    command = ["nice", "-n", "19", sys.executable, "-c", BURNS]
+    burning = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(os.cpu_count() or 1)]
+    try:
+        for one in burning:
+            assert one.stdout is not None
+            assert one.stdout.readline()
+        yield
+    finally:
+        for one in burning:
+            one.kill()
+            one.communicate()
+
+
+@contextmanager
+def callers(server: ServerProcess, function: str, number: int) -> Iterator[None]:
+    """Clients that call a function one time after the other."""
+    over, begun = threading.Event(), threading.Barrier(number + 1)
+
+    def call() -> None:
+        with Client(server.http) as client:
+            client.call(function, x=1.0)
+            begun.wait(TIMEOUT_S)
+            while not over.is_set():
+                client.call(function, x=1.0)
+
+    with ThreadPoolExecutor(number) as pool:
+        calling = [pool.submit(call) for _ in range(number)]
+        try:
+            begun.wait(TIMEOUT_S)
+            yield
+        finally:
+            over.set()
+    for one in calling:
+        one.result()
+
+
+def test_a_sleeping_function_is_not_blamed_on_the_load_of_neighbours(tmp_path: Path, serve: Serve) -> None:
+    (tmp_path / "app.py").write_text(SLEEPS)
+    server = serve(tmp_path / "app.py")
+    with busy_neighbours(), callers(server, "sleeps", 4):
+        until(lambda: samples(server)["nv_cpu_utilization"] > 0.85)
+        url = f"http://{server.metrics}/metrics"
+        (finding,) = advise(f"http://{server.http}", seconds=1, metrics_url=url).findings
+        done = alipes("advise", f"--url=http://{server.http}", "--seconds=1", f"--metrics-url={url}")
+    assert (finding.stage, finding.change) == ("queue", Change("instances", 1, 2)), finding
+    assert "  do:     add an instance (instances 2 instead of 1)" in done.out
+    assert "the machine is full" not in done.out
+    used = samples(server)
+    assert used["alipes_processors"] >= 1
+    (worker,) = (value for name, value in used.items() if name.startswith("alipes_worker_cpu_seconds_total{"))
+    assert used["process_cpu_seconds_total"] > 0 < worker
 
 
 @pytest.mark.parametrize("wire", ["http", "grpc"])

@@ -8,9 +8,11 @@ import pytest
 from alipes.advise import Advice, Change, Finding, Flow
 from alipes.advise.estimate import ServiceTime, capacity, wait_ms
 from alipes.advise.findings import Surroundings, find
+from alipes.advise.processors import ProcessorReading, ProcessorUse, use_between
 from alipes.config.pbtxt import parse_pbtxt
+from alipes.monitor.prometheus import samples
 
-NEAR = Surroundings(0.1, 0.3)
+NEAR = Surroundings(0.1, ProcessorUse(0.3))
 BATCHING = "max_batch_size: 8 dynamic_batching { } instance_group { count: 2 }"
 
 
@@ -49,11 +51,49 @@ def test_busy_instances_with_a_queue_want_another_one() -> None:
 
 
 def test_on_a_full_machine_another_instance_brings_nothing() -> None:
-    found = find(flow(stages=(20, 0, 5, 0), requests=3900), Surroundings(0.1, 0.97))
+    found = find(flow(stages=(20, 0, 5, 0), requests=3900), Surroundings(0.1, ProcessorUse(0.97)))
     assert (found.stage, found.change) == ("queue", None)
     assert "in use to 97%" in found.evidence
-    unknown = find(flow(stages=(20, 0, 5, 0), requests=3900), Surroundings(0.1, None))
+    unknown = find(flow(stages=(20, 0, 5, 0), requests=3900), Surroundings(0.1))
     assert unknown.gain.endswith("as far as the machine has processors for it")
+
+
+@pytest.mark.parametrize(
+    ("use", "change", "advice"),
+    [
+        (ProcessorUse(0.99, 0.02, own=0.05), Change("instances", 2, 3), "add an instance"),
+        (ProcessorUse(0.99, 0.9, own=7.2), None, "the machine is full"),
+        (ProcessorUse(0.1, 0.9, own=0.9), None, "the machine is full"),
+        (ProcessorUse(0.99, 0.2, own=1.6), None, "other programs take the processors"),
+        (ProcessorUse(0.99, 0.2, own=1.6, by_model={"m": 0.01}), Change("instances", 2, 3), "add an instance"),
+        (ProcessorUse(0.99, 0.2, own=0.1, by_model={"m": 1.5}), None, "other programs take the processors"),
+        (ProcessorUse(0.5, 0.2, own=1.6), Change("instances", 2, 3), "add an instance"),
+    ],
+)
+def test_the_servers_own_use_decides_whether_its_machine_is_full(
+    use: ProcessorUse, change: Change | None, advice: str
+) -> None:
+    """Two instances, which are busy for nearly all of the time."""
+    found = find(flow(stages=(20, 0, 5, 0), requests=3900), Surroundings(0.1, use))
+    assert (found.change, found.advice.startswith(advice)) == (change, True), found
+
+
+def test_the_use_of_processors_is_what_was_added_between_two_readings() -> None:
+    page = """
+nv_cpu_utilization 0.75
+alipes_processors 4
+process_cpu_seconds_total {server}
+alipes_worker_cpu_seconds_total{{model="m",version="1",instance="m_0"}} {old}
+alipes_worker_cpu_seconds_total{{instance="m_1",model="m",version="1"}} {again}
+"""
+    before = ProcessorReading.of(10, list(samples(page.format(server=10, old=5, again=7))))
+    new = 'alipes_worker_cpu_seconds_total{model="n",version="1",instance="n_0"} 1\n'
+    after = ProcessorReading.of(12, list(samples(page.format(server=11, old=8, again=1) + new)))
+    use = use_between(before, after)
+    assert use == ProcessorUse(0.75, (0.5 + 1.5 + 0.5 + 0.5) / 4, 0.5, {"m": 2.0, "n": 0.5})
+    assert (use.of_model("m"), use.of_model("native")) == (2.0, 0.5)
+    assert use_between(ProcessorReading(0), after).own_share is None
+    assert use_between(before, ProcessorReading(12)) == ProcessorUse()
 
 
 def test_full_batches_whose_rows_cost_little_want_to_be_larger() -> None:

@@ -259,6 +259,17 @@ pub struct WorkerStatus {
     pub requests: usize,
     /// Number of starts after the first.
     pub restarts: u64,
+    /// The process that runs it; none while there is none.
+    pub process: Option<HostProcess>,
+}
+
+/// The process that an instance runs in, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostProcess {
+    /// One that the server started for this instance.
+    Worker(i32),
+    /// The script that started the server, which may run several.
+    Script(i32),
 }
 
 /// The error for a change to a specification of another kind of engine.

@@ -1,5 +1,6 @@
 //! Metrics of what a server has beside model versions, none of which Triton has.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use super::labels::Labels;
@@ -14,6 +15,8 @@ pub struct WorkerRow {
     pub up: bool,
     /// Number of restarts.
     pub restarts: u64,
+    /// Processor time of its process, in seconds; none where it has none of its own, or that is not shown.
+    pub cpu_s: Option<f64>,
 }
 
 /// Appends the families of worker processes, which Triton does not have.
@@ -25,6 +28,38 @@ pub fn workers(text: &mut String, rows: &[WorkerRow]) {
     rows.iter().for_each(|row| sample(text, "alipes_worker_up", &row.labels, f64::from(u8::from(row.up))));
     family(text, "alipes_worker_restarts_total", "Starts of a worker process after its first", "counter");
     rows.iter().for_each(|row| sample(text, "alipes_worker_restarts_total", &row.labels, row.restarts as f64));
+    let mut timed = rows.iter().filter_map(|row| Some((row, row.cpu_s?))).peekable();
+    if timed.peek().is_some() {
+        let name = "alipes_worker_cpu_seconds_total";
+        family(text, name, "User and system processor time of the worker process of an instance in seconds", "counter");
+        timed.for_each(|(row, seconds)| sample(text, name, &row.labels, seconds));
+    }
+}
+
+/// Processor time of the server, worker processes apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProcessRow {
+    /// Of the server's own process, in seconds.
+    pub server_s: f64,
+    /// Of the script that has started the server to serve its functions, in seconds.
+    pub script_s: Option<f64>,
+    /// Processors that the server may use at a time.
+    pub processors: usize,
+}
+
+/// Appends the processor time of the server: its own under the name that Prometheus' client libraries give it.
+pub fn processes(text: &mut String, row: &ProcessRow) {
+    let mut single = |name, help, kind, value: f64| {
+        family(text, name, help, kind);
+        let _ = writeln!(text, "{name} {value}");
+    };
+    let server = "User and system processor time of the server's process in seconds";
+    single("process_cpu_seconds_total", server, "counter", row.server_s);
+    if let Some(seconds) = row.script_s {
+        let script = "User and system processor time of the script whose functions are served in seconds";
+        single("alipes_script_cpu_seconds_total", script, "counter", seconds);
+    }
+    single("alipes_processors", "Processors that the server may use at a time", "gauge", row.processors as f64);
 }
 
 /// Metrics of one streaming model.
@@ -142,6 +177,32 @@ mod tests {
         ] {
             assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
         }
+    }
+
+    #[test]
+    fn processor_time_is_shown_of_those_that_have_some_of_their_own() {
+        let mut text = String::new();
+        let row = |instance, cpu_s| WorkerRow {
+            labels: Labels::of_model("m", 1, "", &Default::default()).with("instance", instance),
+            up: true,
+            restarts: 0,
+            cpu_s,
+        };
+        workers(&mut text, &[row("a", Some(1.25)), row("b", None)]);
+        processes(&mut text, &ProcessRow { server_s: 2.5, script_s: Some(0.5), processors: 4 });
+        for line in [
+            "# TYPE alipes_worker_cpu_seconds_total counter",
+            r#"alipes_worker_cpu_seconds_total{instance="a",model="m",version="1"} 1.25"#,
+            "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 2.5",
+            "# TYPE alipes_script_cpu_seconds_total counter\nalipes_script_cpu_seconds_total 0.5",
+            "# TYPE alipes_processors gauge\nalipes_processors 4",
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
+        }
+        let mut text = String::new();
+        workers(&mut text, &[row("b", None)]);
+        processes(&mut text, &ProcessRow { server_s: 2.5, script_s: None, processors: 4 });
+        assert!(!text.contains("alipes_worker_cpu") && !text.contains("script"), "{text}");
     }
 
     #[test]

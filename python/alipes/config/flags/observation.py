@@ -28,7 +28,13 @@ METRICS: Final[tuple[Flag, ...]] = (
         common=True,
     ),
     *encryption("metrics", "metrics", note=NOT_TRITONS),
-    Flag("allow-cpu-metrics", "bool", True, "Show the nv_cpu_* gauges.", option="cpu_metrics"),
+    Flag(
+        "allow-cpu-metrics",
+        "bool",
+        True,
+        "Show the nv_cpu_* gauges, and the processor time of the server and its workers.",
+        option="cpu_metrics",
+    ),
     Flag(
         "allow-gpu-metrics",
         "bool",
