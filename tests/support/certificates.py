@@ -54,9 +54,23 @@ class Authority:
         """Its own certificate."""
         return self._authority.cert_pem.bytes()
 
-    def issue(self, *names: str, not_after: datetime | None = None) -> trustme.LeafCert:
+    def issue(
+        self, *names: str, not_before: datetime | None = None, not_after: datetime | None = None
+    ) -> trustme.LeafCert:
         """A new certificate, for this machine where no other names are given."""
-        return self._authority.issue_cert(*(names or ("localhost", "127.0.0.1")), not_after=not_after)
+        names = names or ("localhost", "127.0.0.1")
+        return self._authority.issue_cert(*names, not_before=not_before, not_after=not_after)
+
+    def with_extensions(self, name: str, *extensions: x509.ExtensionType) -> Files:
+        """A certificate as files that has these extensions and no others."""
+        files, key = Files(self._folder / f"{name}.pem", self._folder / f"{name}.key"), ec.generate_private_key(_CURVE)
+        builder = _unsigned(key, name, self._issuer())
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=False)
+        signed = builder.sign(self._issuer_key(), hashes.SHA256())
+        _replace(files.certificate, signed.public_bytes(serialization.Encoding.PEM))
+        _replace(files.key, _private_pem(key))
+        return files
 
     def files(self, name: str, issued: trustme.LeafCert | None = None) -> Files:
         """A certificate as files; a new one where none is given."""
@@ -67,7 +81,9 @@ class Authority:
     def version_1(self, name: str) -> Files:
         """A certificate of X.509 version 1 as files, as `openssl x509 -req` issues it without extensions."""
         files, key = Files(self._folder / f"{name}.pem", self._folder / f"{name}.key"), ec.generate_private_key(_CURVE)
-        _replace(files.certificate, _pem(_version_1(_unsigned(key, name, self._issuer()), self._issuer_key())))
+        # What an authority signs.
+        unsigned = _unsigned(key, name, self._issuer()).sign(key, hashes.SHA256()).tbs_certificate_bytes
+        _replace(files.certificate, _pem(_version_1(unsigned, self._issuer_key())))
         _replace(files.key, _private_pem(key))
         return files
 
@@ -123,10 +139,10 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
 
 
-def _unsigned(key: ec.EllipticCurvePrivateKey, name: str, issuer: x509.Name) -> bytes:
-    """What an authority signs of a certificate without extensions, of version 3."""
+def _unsigned(key: ec.EllipticCurvePrivateKey, name: str, issuer: x509.Name) -> x509.CertificateBuilder:
+    """A certificate without extensions, before it is signed."""
     now = datetime.now(UTC)
-    builder = (
+    return (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
         .issuer_name(issuer)
@@ -135,7 +151,6 @@ def _unsigned(key: ec.EllipticCurvePrivateKey, name: str, issuer: x509.Name) -> 
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
     )
-    return builder.sign(key, hashes.SHA256()).tbs_certificate_bytes
 
 
 def _version_1(unsigned: bytes, key: ec.EllipticCurvePrivateKey) -> bytes:

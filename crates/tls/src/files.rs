@@ -8,7 +8,7 @@ use std::io::{self, Cursor};
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{Error, RootCertStore};
+use rustls::{Error, InconsistentKeys, RootCertStore};
 
 use crate::version::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};
 
@@ -34,6 +34,10 @@ impl FileError {
             Error::InvalidCertificate(why) if is_other_than_version_3(why) => {
                 FileError::new(path, &format_args!("it {IS_OTHER_THAN_VERSION_3}: issue it again with some"))
             }
+            Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => FileError::new(
+                path,
+                &"the key that goes with it is another certificate's: name the one it was issued for",
+            ),
             cause => FileError::new(path, cause),
         }
     }

@@ -4,10 +4,11 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+mod fault;
 pub mod files;
 mod pinned;
 mod version;
 
 pub use client::Identity;
+pub use fault::{CertificateWords, certificate_fault};
 pub use files::FileError;
-pub use version::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};

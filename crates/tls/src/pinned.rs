@@ -11,10 +11,9 @@ use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// What the library says of an authority's certificate, once it has found that it is neither expired nor yet to come.
-const IS_AN_AUTHORITY: &str = "CaUsedAsEndEntity";
+use crate::fault::is_authority;
 
 /// What judges servers by certificates that are trusted, and by those that they have issued.
 ///
@@ -50,9 +49,8 @@ impl ServerCertVerifier for Pinned {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.library.verify_server_cert(shown, between, name, ocsp, now) {
-            Err(Error::InvalidCertificate(CertificateError::Other(why)))
-                if why.to_string() == IS_AN_AUTHORITY && self.trusted.contains(shown) =>
-            {
+            // It has found by then that the certificate is neither expired nor yet to come.
+            Err(Error::InvalidCertificate(why)) if is_authority(&why) && self.trusted.contains(shown) => {
                 verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
                 Ok(ServerCertVerified::assertion())
             }

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,13 @@ import numpy as np
 import pytest
 from alipes.client import AsyncClient, Client, InferenceClient, Tls
 from alipes.errors import ConfigError, TlsError, TransportError
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from support.certificates import Authority, Files, encrypted, self_signed
+from support.command import alipes as command
+from support.file_server import file_server
 from support.models import add_model, times
-from support.server import ServerProcess
+from support.server import ServerDidNotStart, ServerProcess
 from support.switch import Switch
 from support.waiting import TIMEOUT_S
 
@@ -174,7 +179,7 @@ def test_an_encrypted_client_at_a_plain_endpoint_gets_a_hint(
     models: Path, authority: Authority, serve: Serve, scheme: str
 ) -> None:
     server = serve(models)
-    with pytest.raises(TlsError, match="is not encrypted: ask a plain door with http:// or grpc://"):
+    with pytest.raises(TlsError, match="is not encrypted: ask it with http:// or grpc://"):
         doubled(address(server, scheme), Tls(authority.root))
 
 
@@ -203,6 +208,105 @@ def test_a_self_signed_certificate_expires_as_any_other(models: Path, serve: Ser
     server = serve(models, *both(files))
     with pytest.raises(TlsError, match="has expired"):
         doubled(address(server, "https").replace("127.0.0.1", "localhost"), Tls(files.certificate))
+
+
+def in_days(days: int) -> datetime:
+    return datetime.now(UTC) + timedelta(days=days)
+
+
+LOCAL = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))])
+FOR_CLIENTS = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
+FOR_SERVERS = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+
+# What a server shows, made in a folder by an authority that the client trusts -> what the client says.
+REFUSED: dict[str, tuple[Callable[[Authority, Path], Files], str]] = {
+    "a stranger's": (
+        lambda _, folder: Authority(folder).files("stranger"),
+        "was issued by nobody that this client trusts: give the authority's certificate as Tls(roots=...)",
+    ),
+    "an authority's own": (
+        lambda _, folder: self_signed(folder),
+        "is an authority's own, as `openssl req -x509` makes it: give this very certificate as Tls(roots=...)",
+    ),
+    "expired": (
+        lambda authority, _: authority.files("old", authority.issue(not_after=in_days(-1))),
+        "has expired: it has to be renewed there",
+    ),
+    "not yet valid": (
+        lambda authority, _: authority.files("new", authority.issue(not_before=in_days(2), not_after=in_days(9))),
+        "is not valid yet: compare the clocks of both machines",
+    ),
+    "of another name": (
+        lambda authority, _: authority.files("other", authority.issue("a.example", "b.example")),
+        "is for another name (a.example, b.example, not 127.0.0.1): ask for one that it bears, or say which it bears "
+        "as Tls(server_name=...)",
+    ),
+    "of no name": (
+        lambda authority, _: authority.with_extensions("nameless", FOR_SERVERS),
+        "bears no name: it has to be issued again with some in its subjectAltName",
+    ),
+    "for clients": (
+        lambda authority, _: authority.with_extensions("clients", LOCAL, FOR_CLIENTS),
+        "is for another use (clientAuth): issue it again with extendedKeyUsage=serverAuth",
+    ),
+    "of version 1": (
+        lambda authority, _: authority.version_1("old"),
+        "is not of X.509 version 3, as `openssl x509 -req` issues it without extensions: it has to be issued again "
+        "with some",
+    ),
+}
+
+
+@pytest.mark.parametrize("shown", REFUSED)
+def test_each_certificate_that_is_refused_is_a_sentence_with_what_to_do(
+    authority: Authority, tmp_path: Path, shown: str
+) -> None:
+    make, text = REFUSED[shown]
+    (folder := tmp_path / "shown").mkdir()
+    files = make(authority, folder)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    with file_server(context) as server:
+        with pytest.raises(TlsError) as caught:
+            doubled(server.address, Tls(authority.root))
+        assert str(caught.value).endswith(f"the server's certificate {text}")
+        by_command = command("infer", "double", "[[1, 2]]", f"--url={server.address}", f"--tls-roots={authority.root}")
+    assert by_command.code == 1
+    assert "Tls(" not in by_command.message
+    assert text.partition(": ")[0] in by_command.message
+
+
+def test_a_server_says_of_each_clients_certificate_why_it_is_refused(
+    models: Path, authority: Authority, serve: Serve, tmp_path: Path
+) -> None:
+    endpoints = ("http", "grpc", "metrics")
+    own = authority.files("server")
+    server = serve(models, *(flag for name in endpoints for flag in encrypted(name, own, authority.root)))
+    (folder := tmp_path / "other").mkdir()
+    wanted = {
+        "http": (self_signed(folder), "is an authority's own, as .*: issue one for the client by that authority"),
+        "grpc": (Authority(folder).files("stranger"), "was issued by nobody that this listener trusts: add its auth"),
+        "metrics": (
+            authority.with_extensions("servers", LOCAL, FOR_SERVERS),
+            r"is for another use \(serverAuth\): issue it again with extendedKeyUsage=clientAuth",
+        ),
+    }
+    for endpoint, (files, text) in wanted.items():
+        host, _, port = getattr(server, endpoint).rpartition(":")
+        with (
+            pytest.raises(OSError),
+            socket.create_connection((host, int(port)), TIMEOUT_S) as plain,
+            authority.client_context(files).wrap_socket(plain, server_hostname=host) as link,
+        ):
+            link.recv(1)
+        server.wait_for_output(f"handshake with 127.0.0.1 failed: the client's certificate {text}")
+
+
+def test_a_key_of_another_certificate_is_named_at_the_start(models: Path, authority: Authority, serve: Serve) -> None:
+    mixed = Files(authority.files("server").certificate, authority.files("other").key)
+    with pytest.raises(ServerDidNotStart) as caught:
+        serve(models, *encrypted("http", mixed))
+    assert "the key that goes with it is another certificate's" in " ".join(caught.value.output.split())
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -5,10 +5,20 @@
 
 use std::io;
 
-use alipes_tls::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};
-use rustls::{AlertDescription, CertificateError, Error};
+use alipes_tls::{CertificateWords, certificate_fault};
+use rustls::{AlertDescription, Error};
 
 const MARK: io::ErrorKind = io::ErrorKind::PermissionDenied;
+
+/// What is said of a server's certificate. The command line has its own options in the place of `Tls(...)`.
+const SERVERS: CertificateWords = CertificateWords {
+    whose: "the server's certificate",
+    judge: "this client",
+    trust: "give the authority's certificate as Tls(roots=...)",
+    authority: "give this very certificate as Tls(roots=...)",
+    name: "ask for one that it bears, or say which it bears as Tls(server_name=...)",
+    usage: "serverAuth",
+};
 
 /// Whether an error is one of these.
 pub fn is(error: &io::Error) -> bool {
@@ -28,40 +38,10 @@ pub fn explain(error: io::Error) -> io::Error {
 
 fn words(error: &Error) -> String {
     match error {
-        Error::InvalidCertificate(why) => certificate(why),
+        Error::InvalidCertificate(why) => certificate_fault(why, &SERVERS),
         Error::AlertReceived(alert) => refused(*alert),
-        Error::InvalidMessage(_) => {
-            "what answers there is not encrypted: ask a plain door with http:// or grpc://".to_owned()
-        }
+        Error::InvalidMessage(_) => "what answers there is not encrypted: ask it with http:// or grpc://".to_owned(),
         other => format!("client and server do not agree on encryption: {other}"),
-    }
-}
-
-fn certificate(error: &CertificateError) -> String {
-    use CertificateError::{
-        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet, NotValidYetContext,
-        UnknownIssuer,
-    };
-    match error {
-        UnknownIssuer => "the server's certificate was issued by nobody that this client trusts: give the authority's \
-                          certificate as Tls(roots=...)"
-            .to_owned(),
-        Expired | ExpiredContext { .. } => {
-            "the server's certificate has expired: it has to be renewed there".to_owned()
-        }
-        NotValidYet | NotValidYetContext { .. } => {
-            "the server's certificate is not valid yet: compare the clocks of both machines".to_owned()
-        }
-        NotValidForName | NotValidForNameContext { .. } => {
-            format!(
-                "the server's certificate is for another name ({error}): ask for one that it bears, or say which it \
-                     bears as Tls(server_name=...)"
-            )
-        }
-        other if is_other_than_version_3(other) => {
-            format!("the server's certificate {IS_OTHER_THAN_VERSION_3}: it has to be issued again with some")
-        }
-        other => format!("the server's certificate cannot be used: {other}"),
     }
 }
 
@@ -85,8 +65,7 @@ fn refused(alert: AlertDescription) -> String {
              Tls(certificate=..., key=...)"
         ),
         NoApplicationProtocol => {
-            "the server speaks another protocol there: is it the HTTP door that is asked over gRPC, \
-                                  or the other way round?"
+            "the server speaks another protocol there: is its port of HTTP asked over gRPC, or the other way round?"
                 .to_owned()
         }
         other => format!("the server refuses the encrypted connection: {other:?}"),
@@ -95,6 +74,8 @@ fn refused(alert: AlertDescription) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rustls::CertificateError;
+
     use super::*;
 
     #[test]

@@ -4,8 +4,18 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use alipes_tls::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};
+use alipes_tls::{CertificateWords, certificate_fault};
 use rustls::{AlertDescription, Error};
+
+/// What is said of a client's certificate.
+const CLIENTS: CertificateWords = CertificateWords {
+    whose: "the client's certificate",
+    judge: "this listener",
+    trust: "add its authority to the listener's root certificates, or issue it by one of theirs",
+    authority: "issue one for the client by that authority",
+    name: "issue it again",
+    usage: "clientAuth",
+};
 
 /// Why there is no encrypted connection.
 #[derive(Debug)]
@@ -39,21 +49,27 @@ impl fmt::Display for Failure {
 fn write_cause(f: &mut fmt::Formatter<'_>, cause: &Error) -> fmt::Result {
     match cause {
         Error::NoCertificatesPresented => f.write_str("the client shows no certificate"),
-        Error::InvalidCertificate(why) if is_other_than_version_3(why) => {
-            write!(f, "the client's certificate {IS_OTHER_THAN_VERSION_3}: issue it again with some")
-        }
-        Error::InvalidCertificate(why) => write!(f, "the client's certificate is refused: {why}"),
-        Error::AlertReceived(
-            alert @ (AlertDescription::UnknownCA
-            | AlertDescription::BadCertificate
-            | AlertDescription::CertificateUnknown
-            | AlertDescription::CertificateExpired
-            | AlertDescription::UnsupportedCertificate),
-        ) => write!(f, "the client refuses the server's certificate ({alert:?})"),
-        Error::AlertReceived(alert) => write!(f, "the client ends it ({alert:?})"),
+        Error::InvalidCertificate(why) => f.write_str(&certificate_fault(why, &CLIENTS)),
+        Error::AlertReceived(alert) => match mend_of(*alert) {
+            Some(mend) => write!(f, "the client refuses the server's certificate ({alert:?}): {mend}"),
+            None => write!(f, "the client ends it ({alert:?})"),
+        },
         Error::InvalidMessage(_) => f.write_str("the client does not speak TLS"),
         other => write!(f, "{other}"),
     }
+}
+
+/// What to do where a client says that it refuses the server's certificate; none for what says nothing of it.
+fn mend_of(alert: AlertDescription) -> Option<&'static str> {
+    Some(match alert {
+        AlertDescription::UnknownCA => "have it trust the authority that issued it",
+        AlertDescription::CertificateExpired => "renew it, or set the client's clock",
+        AlertDescription::BadCertificate | AlertDescription::CertificateUnknown => {
+            "have it ask for a name that the certificate bears, and trust the authority that issued it"
+        }
+        AlertDescription::UnsupportedCertificate => "issue it again for servers (extendedKeyUsage=serverAuth)",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -66,8 +82,11 @@ mod tests {
     fn each_failure_says_who_does_not_like_what() {
         let cases = [
             (Error::NoCertificatesPresented, "shows no certificate"),
-            (Error::InvalidCertificate(CertificateError::UnknownIssuer), "certificate is refused"),
-            (Error::AlertReceived(AlertDescription::UnknownCA), "refuses the server's certificate (UnknownCA)"),
+            (
+                Error::InvalidCertificate(CertificateError::UnknownIssuer),
+                "issued by nobody that this listener trusts: add",
+            ),
+            (Error::AlertReceived(AlertDescription::UnknownCA), "(UnknownCA): have it trust the authority"),
             (Error::AlertReceived(AlertDescription::UserCanceled), "the client ends it"),
             (Error::InvalidMessage(InvalidMessage::InvalidContentType), "does not speak TLS"),
             (Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon), "NoCipherSuitesInCommon"),
