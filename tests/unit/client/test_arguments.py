@@ -117,6 +117,8 @@ def test_a_call_names_the_argument_that_is_wrong(
 
 
 def test_an_unknown_option_is_answered_with_the_likeliest_ones() -> None:
+    with pytest.raises(InvalidArgument, match=r"^a request has no option 'factor': inputs go into one dictionary, "):
+        read_options({"factor": 3})
     with pytest.raises(InvalidArgument, match=r"^a request has no option 'prioritty': there are 'priority', "):
         Client(NOBODY).infer("m", X, prioritty=1)  # type: ignore[call-overload]
     with pytest.raises(InvalidArgument, match=r"no option 'output': there are 'outputs', "):

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 
 from alipes.client.arguments import request_error, seconds, version_text
-from alipes.config.nearest import nearest_first
+from alipes.config.nearest import ALIKE, nearest, nearest_first
 from alipes.errors import InvalidArgument
 
 __all__ = ["Options", "RequestOptions", "flag", "identifier", "read_options"]
@@ -113,7 +113,9 @@ def read_options(options: RequestOptions | Mapping[str, Any]) -> Options:
     for name, value in options.items():
         if name not in _KNOWN:
             known = nearest_first(name, [*_KNOWN, *_ARGUMENTS_BESIDE])
-            raise InvalidArgument(f"a request has no option '{name}': there are {known}")
+            is_input = nearest(name, [*_KNOWN, *_ARGUMENTS_BESIDE], ALIKE) is None
+            mend = f"inputs go into one dictionary, {{'{name}': ...}}; options are" if is_input else "there are"
+            raise InvalidArgument(f"a request has no option '{name}': {mend} {known}")
         if value is not None and name in _CHECKS:
             fields[name] = _CHECKS[name](name, value)
     fields["version"] = version_text(options.get("version"), options.get("model_version"))
