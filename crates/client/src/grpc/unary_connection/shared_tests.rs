@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::task::LocalSet;
 
@@ -31,16 +31,22 @@ fn connect() -> SharedConnection {
 async fn one_at_a_time() -> (SharedConnection, UnixStream) {
     let (connection, mut other) = pair();
     allow(&mut other, 1).await;
-    // The setting is there once the driver has read it.
-    tokio::time::sleep(Duration::from_millis(5)).await;
     (connection, other)
 }
 
-/// Has the server take so many calls at a time.
+/// Has the server take so many calls at a time; the client has acknowledged it when this returns.
 async fn allow(other: &mut UnixStream, calls: u32) {
-    let mut bytes = BytesMut::new();
+    let (mut bytes, mut acknowledgement) = (BytesMut::new(), BytesMut::new());
     frames::settings(&[(3, calls)], &mut bytes);
     other.write_all(&bytes).await.unwrap();
+    FrameHead { length: 0, kind: frames::SETTINGS, flags: frames::ACK, call: 0 }.write(&mut acknowledgement);
+    let mut seen = Vec::new();
+    let read = async {
+        while !seen.windows(acknowledgement.len()).any(|window| *window == acknowledgement[..]) {
+            assert_ne!(other.read_buf(&mut seen).await.unwrap(), 0, "the connection has ended");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), read).await.expect("the settings are acknowledged");
 }
 
 async fn ask(connection: &SharedConnection, method: &str, message: &[u8]) -> Result<Bytes, ClientError> {
@@ -153,19 +159,24 @@ async fn what_is_no_http2_fails_the_call() {
 async fn a_server_that_takes_one_call_at_a_time_gets_one() {
     on_one_thread(async {
         let (connection, mut other) = one_at_a_time().await;
-        let mut calls =
-            Box::pin(async { tokio::join!(ask(&connection, "Echo", b"x"), ask(&connection, "Echo", b"y")) });
-        assert!(tokio::time::timeout(Duration::from_millis(20), &mut calls).await.is_err());
-        assert_eq!(connection.under_way(), 1);
+        let [first, second] = [b"x", b"y"].map(|message| {
+            let connection = connection.clone();
+            tokio::task::spawn_local(async move { ask(&connection, "Echo", message).await })
+        });
+        until("a call", || connection.under_way() > 0).await;
+        // Both callers have had their turns by now.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+            assert_eq!(connection.under_way(), 1);
+        }
         let mut reset = BytesMut::new();
         FrameHead { length: 4, kind: frames::RST_STREAM, flags: 0, call: 1 }.write(&mut reset);
         reset.put_u32(7);
         other.write_all(&reset).await.unwrap();
-        assert!(tokio::time::timeout(Duration::from_millis(20), &mut calls).await.is_err());
-        assert_eq!(connection.under_way(), 1, "the other's turn");
+        assert!(first.await.unwrap().is_err());
+        until("the other's turn", || connection.under_way() == 1).await;
         drop(other);
-        let (one, two) = calls.await;
-        assert!(one.is_err() && two.is_err());
+        assert!(second.await.unwrap().is_err());
     })
     .await;
 }
@@ -180,7 +191,7 @@ async fn the_connection_ends_with_its_last_caller() {
         drop(further);
         let mut rest = Vec::new();
         let mut other = other;
-        let read = tokio::io::AsyncReadExt::read_to_end(&mut other, &mut rest);
+        let read = other.read_to_end(&mut rest);
         tokio::time::timeout(Duration::from_secs(30), read).await.expect("the socket is closed").unwrap();
     })
     .await;
@@ -220,7 +231,7 @@ async fn more_room_is_for_all_who_wait() {
                 tokio::task::spawn_local(async move { ask(&connection, "Echo", b"x").await })
             })
             .collect();
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        until("a call", || connection.under_way() > 0).await;
         assert_eq!(connection.under_way(), 1);
         allow(&mut other, 100).await;
         until("all turns", || connection.under_way() == callers.len()).await;
