@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -45,3 +46,18 @@ class IndexEntry:
     state: ModelState | None = None
     reason: str = ""
     advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficSplit:
+    """How the requests for a model that name no version are divided among its versions.
+
+    Attributes:
+        weights: The weight of each version; empty where the highest has all of these requests.
+        sticky_header: The header whose value keeps a caller on its version; `None` where there is none.
+        versions: The versions that serve, lowest first.
+    """
+
+    weights: Mapping[int, int]
+    sticky_header: str | None = None
+    versions: tuple[int, ...] = ()

@@ -49,6 +49,8 @@ ALLOWED = {
     "tables": set(),
     "loadtest": {"client", "plots", "tables"},
     "plots": {"monitor"},
+    # It takes a client, and imports none.
+    "rollout": set(),
     "advise": {"client", "config", "monitor", "tables", "tune"},
     # Servers of this machine are started on use alone; jobs are written by `deploy` and sent by `cloud`.
     "batch": {"client", "cloud", "deploy", "fitting", "local_ports", "progress", "serve", "tables"},

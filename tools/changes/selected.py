@@ -80,6 +80,7 @@ END_TO_END: Mapping[str, Sequence[str]] = {
         "tests/e2e/test_serve_buckets.py",
         "tests/e2e/cli/test_repo.py",
     ),
+    "rollout": ("tests/e2e/rollout",),
     "serve": ("tests/e2e/serve", "tests/e2e/cli/test_status.py"),
     "server": (
         "tests/e2e/test_*load*.py",

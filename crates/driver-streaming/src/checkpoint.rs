@@ -20,6 +20,10 @@ impl SequenceStates for Streaming {
         self.limit
     }
 
+    fn knows(&self, id: &CorrelationId) -> bool {
+        !matches!(self.sequences.lock().streams.find(alipes_clock::now(), id), Found::None)
+    }
+
     fn checkpoint(&self, model: &ModelVersion, id: &CorrelationId) -> Result<Bytes, InferError> {
         let state: State = match self.sequences.lock().streams.find(alipes_clock::now(), id) {
             // Windows are shared, sums are copied: the bytes are written without the lock.

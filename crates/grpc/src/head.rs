@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use alipes_protocol::InferError;
 use alipes_spec::ServerConfig;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 
 use super::compression::{Encoding, Press};
 use super::deadline;
@@ -36,4 +36,9 @@ impl Head {
             deadline: deadline::of(headers)?,
         })
     }
+}
+
+/// An entry of the metadata, for requests that are divided by it.
+pub(super) fn entry_of<'a>(metadata: Option<&'a HeaderMap>, name: &str) -> Option<&'a [u8]> {
+    metadata?.get(name).map(HeaderValue::as_bytes)
 }

@@ -12,7 +12,7 @@ use alipes_stats::access::AccessRecord;
 use alipes_stats::turn::note_request;
 use http::HeaderMap;
 
-use super::head::Head;
+use super::head::{Head, entry_of};
 use super::layout::Inference;
 use super::message::{parse_inference, read_message};
 use super::response::ResponseBody;
@@ -34,7 +34,7 @@ pub(super) struct Caller {
     pub(super) record: Option<Arc<AccessRecord>>,
     /// What the payload log is to have of its metadata, where the call is logged.
     pub(super) logged: Option<Arc<[(String, String)]>>,
-    /// All of its metadata, where a model is served that takes it.
+    /// All of its metadata, where a model is served that takes it, or requests are divided by it.
     pub(super) metadata: Option<Box<HeaderMap>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn model_infer(
 ) -> Result<ResponseBody, InferError> {
     let read = pin!(read_message(body, Inference(service), head.receiving)).await;
     if let (Some(metadata), Ok(message)) = (&caller.metadata, &read)
-        && let Some(model) = whole::named(service, &message.bytes)
+        && let Some(model) = whole::named(service, &message.bytes, metadata)
     {
         let id = caller.request_id();
         note_request(METHOD, &model.name);
@@ -86,12 +86,13 @@ pub(super) async fn model_infer(
     };
     let message = read.inspect_err(|error| service.log_refusal("", "", caller.request_id(), error))?;
     let ModelInferRequest { model_name: name, model_version: version, id, .. } = &message.request;
-    let id = if id.is_empty() { caller.request_id() } else { id };
+    let (version, id) = (version.clone(), if id.is_empty() { caller.request_id() } else { id });
     note_request(METHOD, name);
     caller.names(name, id);
     let trace = entry.and_then(|mut entry| entry.draw(service, name));
-    let model = service.lookup_unary(name, version, ENDPOINT);
-    let model = model.inspect_err(|error| service.log_refusal(name, version, id, error))?;
+    let metadata = caller.metadata.as_deref();
+    let model = service.lookup_unary(name, &version, ENDPOINT, |name| entry_of(metadata, name));
+    let model = model.inspect_err(|error| service.log_refusal(name, &version, id, error))?;
     let decoded = message.decode(&service.regions, &service.budget, service.config.triton_release);
     let (mut request, held) =
         decoded.inspect_err(|error| service.log_refusal(&model.name, "", caller.request_id(), error))?;
@@ -99,6 +100,7 @@ pub(super) async fn model_infer(
     request.parameters.extend(forwarded);
     request.trace.clone_from(&trace);
     request.logged.clone_from(&caller.logged);
+    let model = service.home_of(model, &version, &request);
     let response = pin!(service.infer(&model, request, held)).await?;
     let answer = match head.press {
         None => ResponseBody::inference(&response)?,

@@ -213,7 +213,8 @@ fn start(
         Ok(Method::ModelInfer) => match infer::forwarded(service, request.headers()) {
             Ok(forwarded) => {
                 let entry = Entry::new(service, request.headers());
-                let metadata = service.registry.takes_whole().then(|| Box::new(request.headers().clone()));
+                let is_read = service.registry.takes_whole() || service.context.traffic.is_sticky();
+                let metadata = is_read.then(|| Box::new(request.headers().clone()));
                 let caller = Caller { logged: service.payloads.draw(request.headers()), metadata, ..caller };
                 Start::Infer(Arc::clone(service), head, forwarded, entry, caller, request.into_body())
             }

@@ -28,7 +28,7 @@ use http_body::{Body, Frame};
 use tokio::time::{self, Sleep};
 
 use super::compression::{COMPRESS_HERE_BYTES, Encoding, Press};
-use super::head::Head;
+use super::head::{Head, entry_of};
 use super::infer::{Caller, Forwarded, forwarded};
 use super::layout::Inference;
 use super::message::{
@@ -58,7 +58,7 @@ pub(super) struct StreamBody {
     outgoing: Outgoing,
     strict_errors: bool,
     forwarded: Forwarded,
-    /// The metadata, where requests are logged.
+    /// The metadata, where requests are logged or divided by it.
     metadata: Option<Box<HeaderMap>>,
     caller: Caller,
     entry: Option<Box<Entry>>,
@@ -112,7 +112,8 @@ impl StreamBody {
     ) -> Result<StreamBody, InferError> {
         Ok(StreamBody {
             forwarded: forwarded(&service, headers)?,
-            metadata: service.payloads.is_on().then(|| Box::new(headers.clone())),
+            metadata: (service.payloads.is_on() || service.context.traffic.is_sticky())
+                .then(|| Box::new(headers.clone())),
             session: Session::new(Arc::clone(&service)),
             messages: Messages::new(Inference(Arc::clone(&service)), head.receiving),
             entry: Entry::new(&service, headers),
@@ -279,7 +280,9 @@ impl StreamBody {
         self.caller.names(&request.model_name, "");
         let id = CompactString::from(request.id.as_str());
         let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &request.model_name));
-        match self.service.lookup(&request.model_name, &request.model_version) {
+        let version = request.model_version.clone();
+        let entry = |name: &str| entry_of(self.metadata.as_deref(), name);
+        match self.service.lookup_divided(&request.model_name, &version, entry) {
             Err(error) => {
                 self.service.log_refusal(&request.model_name, &request.model_version, &id, &error);
                 self.session.refuse(id, true, error);
@@ -295,6 +298,7 @@ impl StreamBody {
                         request.parameters.extend_from_slice(&self.forwarded);
                         request.trace = trace;
                         request.logged = self.metadata.as_ref().and_then(|all| self.service.payloads.draw(all));
+                        let model = self.service.home_of(model, &version, &request);
                         self.beside = self.session.submit(model, request, held).map(Beside::Submitting);
                     }
                 }

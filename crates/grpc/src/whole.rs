@@ -15,6 +15,8 @@ use alipes_shared_memory::Held;
 use bytes::Bytes;
 use http::HeaderMap;
 
+use super::head::entry_of;
+
 /// The name of the method.
 pub(super) const METHOD: &str = "/inference.GRPCInferenceService/ModelInfer";
 
@@ -24,9 +26,10 @@ type Logged = Option<Arc<[(String, String)]>>;
 /// The model that a message names, where it takes all requests as calls.
 ///
 /// Messages name it in front, as every client writes them.
-pub(super) fn named(service: &Service, message: &[u8]) -> Option<Arc<ModelVersion>> {
+pub(super) fn named(service: &Service, message: &[u8], metadata: &HeaderMap) -> Option<Arc<ModelVersion>> {
     let (name, version) = named_model(message)?;
-    service.lookup(name, version).ok().filter(|model| model.is_whole())
+    let model = service.lookup_divided(name, version, |name| entry_of(Some(metadata), name));
+    model.ok().filter(|model| model.is_whole())
 }
 
 /// The message of the response, as the model writes it.

@@ -12,17 +12,18 @@ use alipes_request::inflight::stopping;
 use alipes_service::{ModelVersion, Service};
 use alipes_stats::turn::note_request;
 use hyper::http::request::Parts;
-use hyper::{Request, Response};
+use hyper::{HeaderMap, Request, Response};
 use smallvec::{SmallVec, smallvec};
 
 use super::caller::Caller;
 use super::connection::HttpProtocol;
+use super::infer::header;
 use super::page;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction, Route};
 use super::{
     body, call, control, generate, hints, infer, logging, predict, predictors, sequences, shared_memory, statistics,
-    tracing, written_page,
+    tracing, traffic, written_page,
 };
 
 const UNDECODABLE: &str = "the name in the path is no UTF-8 once it is percent-decoded";
@@ -105,7 +106,7 @@ async fn answer(
 ) -> Response<ResponseBody> {
     let route = Route::of(request.method(), request.uri().path());
     note_request(route.name(), route.model());
-    if let Some(model) = called_model(service, &route) {
+    if let Some(model) = called_model(service, &route, request.headers()) {
         return Box::pin(call::call(service, &model, request, caller)).await;
     }
     match route {
@@ -134,6 +135,10 @@ async fn answer(
         Route::RestoreSequence { model, version, id } => {
             let (model, version, id) = (model.into_owned(), version.to_owned(), id.to_owned());
             sequences::restore(service, &model, &version, &id, request.into_body()).await
+        }
+        Route::ChangeTraffic { model } => {
+            let model = model.into_owned();
+            traffic::change(service, &model, request.into_body()).await
         }
         Route::Index => control::index(service, request.into_body()).await,
         Route::Load { model } => {
@@ -174,15 +179,14 @@ async fn answer(
 }
 
 /// The model of a request of V1 or V2, where it takes such requests as calls.
-fn called_model(service: &Service, route: &Route<'_>) -> Option<Arc<ModelVersion>> {
+fn called_model(service: &Service, route: &Route<'_>, headers: &HeaderMap) -> Option<Arc<ModelVersion>> {
+    let find = |model: &str, version: &str| service.lookup_divided(model, version, |name| header(headers, name)).ok();
     match route {
         // Most servers have no such model, and nobody looks for one there.
         Route::Infer { model, version } | Route::Predict { model, version } if service.registry.takes_whole() => {
-            service.lookup(model, version).ok().filter(|model| model.is_whole())
+            find(model, version).filter(|model| model.is_whole())
         }
-        Route::ExplainPrediction { model, version } => {
-            service.lookup(model, version).ok().filter(|model| model.explains())
-        }
+        Route::ExplainPrediction { model, version } => find(model, version).filter(|model| model.explains()),
         _ => None,
     }
 }
@@ -209,6 +213,8 @@ async fn answer_head(service: &Arc<Service>, head: &Parts) -> Response<ResponseB
         Route::NotPredict { model, version, verb } => predictors::not_offered(service, &model, version, verb),
         // Triton has nothing there, recorded; KServe asks its runtimes there, and clients of its SDK.
         Route::Page if service.config.live_at_root || service.registry.takes_whole() => page::alive(),
+        Route::Traffic { model } => traffic::settings(service, &model),
+        Route::TrafficOutcomes { model } => response::json_or(service.traffic_outcomes(&model)),
         Route::LogSettings => logging::settings(service),
         Route::TraceSettings { model } => tracing::settings(service, &model),
         Route::Region(region) => shared_memory::region(service, region).await,
@@ -224,6 +230,7 @@ async fn answer_head(service: &Arc<Service>, head: &Parts) -> Response<ResponseB
         | Route::Load { .. }
         | Route::Unload { .. }
         | Route::ChangeLog
+        | Route::ChangeTraffic { .. }
         | Route::ChangeTracing { .. }
         | Route::Page
         | Route::Predict { .. }

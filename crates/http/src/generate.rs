@@ -17,6 +17,7 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 
 use super::caller::Caller;
 use super::compression::Coding;
+use super::infer::header;
 use super::response::{self, ResponseBody};
 use super::{body, events};
 
@@ -72,7 +73,7 @@ async fn read(
     headers: &HeaderMap,
     body: &mut RequestBody,
 ) -> Result<(Arc<ModelVersion>, InferRequest), InferError> {
-    let model = service.lookup(name, version)?;
+    let model = service.lookup_divided(name, version, |name| header(headers, name))?;
     if Coding::of_request(headers) != Some(Coding::Identity) {
         return Err(InferError::invalid("Unsupported content-encoding, only 'identity' is supported."));
     }
@@ -94,6 +95,7 @@ async fn read(
     let (mut request, charge) = read.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
     charge.ride(&service.budget, &mut request, &Held::default())?;
     request.logged = service.payloads.draw(headers);
+    let model = service.home_of(model, version, &request);
     Ok((model, request))
 }
 

@@ -78,7 +78,8 @@ async fn answer(
     forwarded: Result<Vec<(String, Parameter)>, InferError>,
 ) -> Result<Response<ResponseBody>, InferError> {
     let &mut RequestContext { model: name, version, headers, caller, trace, .. } = context;
-    let model = service.lookup_unary(name, version, ENDPOINT).map_err(|error| error.at(Origin::Endpoint))?;
+    let model = service.lookup_unary(name, version, ENDPOINT, |name| header(headers, name));
+    let model = model.map_err(|error| error.at(Origin::Endpoint))?;
     let Some(coding) = Coding::of_request(headers) else {
         let error = InferError::new(Code::Unsupported, "Unsupported compression type").at(Origin::Endpoint);
         service.log_refusal(name, version, caller.request_id(), &error);
@@ -130,6 +131,7 @@ async fn answer(
     let repeated = repeated.and_then(|repeated| repeated.worth_keeping(&request, !held.is_empty(), &service.budget));
     // The request chooses the form of its response; the rest of it moves on to the model.
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);
+    let model = service.home_of(model, version, &request);
     context.submitted = true;
     let response = pin!(service.infer(&model, request, held)).await?;
     let encoded = pin!(encode(response, outputs, binary_by_default, repeated)).await?;
@@ -164,6 +166,11 @@ async fn encode(
 
 fn bytes_of(response: &InferResponse) -> usize {
     response.outputs.iter().map(|output| output.data.len()).sum()
+}
+
+/// The value of a header, for requests that are divided by it.
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
+    headers.get(name).map(HeaderValue::as_bytes)
 }
 
 /// The headers that are forwarded to the model. Called before the body is read: the recorded spelling is dropped later.

@@ -38,6 +38,7 @@ mod shared_memory;
 mod site;
 mod statistics;
 mod tracing;
+mod traffic;
 mod written_page;
 
 pub use connection::{HttpProtocol, serve_connection};

@@ -26,7 +26,7 @@ use super::body::{self, Body, Expected, Received};
 use super::caller::Caller;
 use super::cloud_event;
 use super::compression::{self, Coding};
-use super::infer::{forwarded, respond, unknown_coding};
+use super::infer::{forwarded, header, respond, unknown_coding};
 use super::response::{self, ResponseBody};
 
 /// The name of the endpoint in refusals.
@@ -107,9 +107,10 @@ async fn read(
     caller: Caller<'_>,
 ) -> Result<Read, InferError> {
     let model = service.lookup_predictor(name, version)?;
+    let model = service.divide(model, version, |name| header(&head.headers, name));
     if model.is_decoupled() {
         return Err(service
-            .lookup_unary(name, version, ENDPOINT)
+            .lookup_unary(name, version, ENDPOINT, |name| header(&head.headers, name))
             .err()
             .unwrap_or_else(|| InferError::new(Code::Unsupported, "the model gives any number of responses")));
     }

@@ -22,6 +22,7 @@ use crate::model::waiting::Waits;
 use crate::pages::Pages;
 use crate::reactors::Reactors;
 use crate::registry::Registry;
+use crate::traffic::Traffic;
 
 /// Triton's words for a server that loads nothing on request, whatever the reason.
 const NOT_ALLOWED: &str = "explicit model load / unload is not allowed if polling is enabled";
@@ -35,6 +36,8 @@ pub struct Context {
     pub config: ServerConfig,
     /// The models that are ready.
     pub registry: Registry,
+    /// How requests that name no version are divided among versions.
+    pub traffic: Traffic,
     /// Requests for the control plane.
     pub control: ControlQueue,
     /// Bytes of requests and answers in flight.
@@ -79,6 +82,7 @@ impl Context {
             budget,
             config,
             registry,
+            traffic: Traffic::default(),
             control: ControlQueue::default(),
             reactors: Reactors::default(),
             pages: Pages::default(),

@@ -4,6 +4,7 @@
 //! - `model`: a version, its queue and its statistics; the trait `Driver`.
 //! - `executor`: the threads that drive claimed instances.
 //! - `registry`: the versions that are ready.
+//! - `traffic`: how requests that name no version are divided among versions.
 //! - `limiter`: executions that take counted resources.
 //! - `cache`: responses that are kept for equal requests.
 //! - `sequences`: the states of sequences.
@@ -29,4 +30,5 @@ pub mod reactors;
 pub mod registry;
 pub mod sequences;
 pub mod similar;
+pub mod traffic;
 pub mod tuning;

@@ -7,7 +7,7 @@ use crate::model_queue::{Aftermath, Effect};
 use crate::policy::Batching;
 use crate::scheduler::Next;
 use crate::why::Explanation;
-use crate::work::Refused;
+use crate::work::{Refused, SequenceId};
 
 /// The requests that wait for one version of a model, and its instances, as one state machine.
 ///
@@ -54,6 +54,11 @@ pub trait Queue<W> {
     /// What an instance knew of earlier requests is gone; what makes no sense without that is moved into `removed`.
     fn lose(&mut self, _now: Instant, _instance: usize, _removed: &mut Vec<W>) -> Effect {
         Effect::None
+    }
+
+    /// Whether a sequence is live; none ever is in a queue that knows no sequences.
+    fn knows(&self, _id: &SequenceId) -> bool {
+        false
     }
 
     /// Refuses what comes from now on; what waits is due at once.

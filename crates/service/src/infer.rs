@@ -89,6 +89,7 @@ impl Service {
         if self.log.is_verbose() {
             self.log_request(model, &id, alipes_clock::elapsed(arrived), outcome.as_ref().err());
         }
+        self.count_outcome(model, arrived, outcome.as_ref().map(|reply| &reply.outputs[..]));
         let Reply { mut outputs, parameters } = outcome?;
         if finishing.is_short(&outputs) {
             finishing.finish(&model.spec, &mut outputs)?;

@@ -23,6 +23,7 @@ mod span;
 mod statistics;
 pub mod stream;
 mod trace;
+mod traffic;
 mod uuids;
 
 use std::net::IpAddr;
@@ -141,13 +142,36 @@ impl Service {
         self.registry.find(name, version)
     }
 
+    /// The same for an inference: where the caller names no version and the model's requests are divided among several,
+    /// it is one of these. `header` reads a header of the request.
+    ///
+    /// # Errors
+    ///
+    /// As for `lookup`.
+    #[inline]
+    pub fn lookup_divided<'a>(
+        &self,
+        name: &str,
+        version: &str,
+        header: impl FnOnce(&str) -> Option<&'a [u8]>,
+    ) -> Result<Arc<ModelVersion>, InferError> {
+        let model = self.lookup(name, version)?;
+        Ok(self.divide(model, version, header))
+    }
+
     /// The version of a model that a caller asked for at an endpoint that gives each request one response.
     ///
     /// # Errors
     ///
-    /// As for `lookup`, and `Unsupported`, with the endpoint's name, for a decoupled model.
-    pub fn lookup_unary(&self, name: &str, version: &str, endpoint: &str) -> Result<Arc<ModelVersion>, InferError> {
-        let model = self.lookup(name, version)?;
+    /// As for `lookup_divided`, and `Unsupported`, with the endpoint's name, for a decoupled model.
+    pub fn lookup_unary<'a>(
+        &self,
+        name: &str,
+        version: &str,
+        endpoint: &str,
+        header: impl FnOnce(&str) -> Option<&'a [u8]>,
+    ) -> Result<Arc<ModelVersion>, InferError> {
+        let model = self.lookup_divided(name, version, header)?;
         if model.is_decoupled() {
             let text = format!("{endpoint} doesn't support models with decoupled transaction policy");
             return Err(InferError::new(Code::Unsupported, text));

@@ -13,6 +13,7 @@ pub mod histogram;
 pub mod latencies;
 mod log;
 pub mod metrics;
+pub mod outcomes;
 pub mod priority;
 pub mod statistics;
 pub mod summary;

@@ -29,6 +29,7 @@ from alipes.cli.mistakes import USAGE_ERROR, show_mistake, usage_mistake
 from alipes.cli.model_analyzer import analyzer_app
 from alipes.cli.monitor import monitor
 from alipes.cli.quickstart import quickstart
+from alipes.cli.rollout import rollout
 from alipes.cli.stream import HELP as STREAM_HELP
 from alipes.cli.stream import stream
 from alipes.cli.tune import HELP as TUNE_HELP
@@ -165,6 +166,7 @@ app.command("explain", short_help="What waits for a model of a running server, a
 app.command(cls=GroupedCommand, help=LOADTEST_HELP, short_help="Measure how fast a server answers.")(loadtest)
 app.command(short_help="Link perf_analyzer and other names of Triton's to alipes.")(link_names)
 app.command(short_help="Watch what running servers do.")(monitor)
+app.command(short_help="Replace a version of a model by steps, and take it back if it is worse.")(rollout)
 app.command(help=ADVISE_HELP, short_help="Say what limits the models of a running server.")(advise)
 app.command(help=TUNE_HELP, short_help="Find the best configuration of a model.")(tune)
 app.command(

@@ -1,4 +1,4 @@
-"""`alipes models`: list, load and unload the models of a running server."""
+"""`alipes models`: list, load and unload the models of a running server, and divide their requests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from alipes.cli.certificates import with_certificate
 from alipes.cli.columns import print_columns
 from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, connect, read_headers
 from alipes.cli.failures import CommandFailed, perform
+from alipes.cli.traffic import traffic
 from alipes.config.nearest import nearest_first
 from alipes.errors import InferError
 from alipes.types import ModelState
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["HEADINGS", "entry_document", "index_rows", "models_app"]
 
 models_app = typer.Typer(help="List, load and unload the models of a running server.", no_args_is_help=True)
+models_app.command()(traffic)
 
 HEADINGS: Final = ("model", "version", "state", "reason")
 

@@ -31,6 +31,17 @@ pub enum Route<'a> {
         model: Cow<'a, str>,
         version: &'a str,
     },
+    /// How requests that name no version are divided among versions: an extension of this server.
+    Traffic {
+        model: Cow<'a, str>,
+    },
+    ChangeTraffic {
+        model: Cow<'a, str>,
+    },
+    /// What became of the requests of the versions among which they are divided.
+    TrafficOutcomes {
+        model: Cow<'a, str>,
+    },
     Infer {
         model: Cow<'a, str>,
         version: &'a str,
@@ -168,6 +179,7 @@ impl Route<'_> {
             Route::Region(_) => "shared memory",
             Route::LogSettings | Route::ChangeLog => "logging",
             Route::TraceSettings { .. } | Route::ChangeTracing { .. } => "trace setting",
+            Route::Traffic { .. } | Route::ChangeTraffic { .. } | Route::TrafficOutcomes { .. } => "traffic",
             Route::WrittenPage { .. } => "written page",
             // Whoever finds its model calls it a call.
             Route::Endpoint { .. }
@@ -198,6 +210,9 @@ impl Route<'_> {
             | Route::NotPredict { model, .. }
             | Route::Load { model }
             | Route::Unload { model }
+            | Route::Traffic { model }
+            | Route::ChangeTraffic { model }
+            | Route::TrafficOutcomes { model }
             | Route::TraceSettings { model }
             | Route::ChangeTracing { model } => model,
             _ => "",

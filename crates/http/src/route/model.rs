@@ -36,6 +36,10 @@ pub fn of_model<'a>(method: &Method, rest: &'a str) -> Route<'a> {
             Route::EndSequence { model, version, id }
         }
         ["sequences", id, "state"] if !id.is_empty() => get(method, false, Route::SequenceState { model, version, id }),
+        ["traffic"] if version.is_empty() => {
+            setting(method, Route::Traffic { model: model.clone() }, Route::ChangeTraffic { model })
+        }
+        ["traffic", "outcomes"] if version.is_empty() => get(method, false, Route::TrafficOutcomes { model }),
         ["trace", "setting"] if version.is_empty() => {
             setting(method, Route::TraceSettings { model: model.clone() }, Route::ChangeTracing { model })
         }
@@ -81,6 +85,17 @@ mod tests {
         assert_eq!(get_route("/v2/models/m/explain"), Route::Explain { model: "m".into(), version: "" });
         assert_eq!(get_route("/v2/models/m/versions/2/explain"), Route::Explain { model: "m".into(), version: "2" });
         assert_eq!(Route::of(&Method::POST, "/v2/models/m/explain"), Route::WrongMethod { plain: false });
+    }
+
+    #[test]
+    fn the_weights_of_versions_are_those_of_a_model() {
+        let path = "/v2/models/m/traffic";
+        assert_eq!(get_route(path), Route::Traffic { model: "m".into() });
+        assert_eq!(Route::of(&Method::POST, path), Route::ChangeTraffic { model: "m".into() });
+        assert_eq!(get_route("/v2/models/m/traffic/outcomes"), Route::TrafficOutcomes { model: "m".into() });
+        for path in ["/v2/models/m/versions/1/traffic", "/v2/models/m/traffic/x"] {
+            assert_eq!(get_route(path), Route::Unknown, "{path}");
+        }
     }
 
     #[test]

@@ -208,6 +208,9 @@ pub trait SequenceStates {
     /// Largest number of live sequences.
     fn limit(&self) -> usize;
 
+    /// Whether a sequence is live.
+    fn knows(&self, id: &CorrelationId) -> bool;
+
     /// The state of a sequence as bytes.
     ///
     /// # Errors

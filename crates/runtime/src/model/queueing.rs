@@ -53,10 +53,7 @@ impl Work for Pending {
     fn sequence_id(&self) -> Option<SequenceId> {
         let sequence = self.sequence();
         let is_alone = self.checked.context.as_ref().is_none_or(|context| context.is_alone);
-        (!is_alone && has_id(sequence)).then(|| match &sequence.correlation_id {
-            CorrelationId::Number(number) => SequenceId::Number(*number),
-            CorrelationId::Text(text) => SequenceId::Text(text.as_str().into()),
-        })
+        (!is_alone && has_id(sequence)).then(|| sequence_id(&sequence.correlation_id))
     }
 
     fn membership(&self) -> Membership {
@@ -72,6 +69,14 @@ impl Work for Pending {
 
     fn slot_id(&self) -> SlotId {
         self.checked.context.as_ref().map_or_else(SlotId::default, |context| context.slot_id)
+    }
+}
+
+/// A sequence as the queue knows it.
+fn sequence_id(id: &CorrelationId) -> SequenceId {
+    match id {
+        CorrelationId::Number(number) => SequenceId::Number(*number),
+        CorrelationId::Text(text) => SequenceId::Text(text.as_str().into()),
     }
 }
 
@@ -99,6 +104,14 @@ impl ModelVersion {
     /// The queue, to be looked at. What changes it goes through [`with_queue`](Self::with_queue).
     pub fn queue(&self) -> MutexGuard<'_, Box<PendingQueue>> {
         self.queue.lock()
+    }
+
+    /// Whether a sequence is live here, in the queue or in the driver.
+    pub fn knows_sequence(&self, id: &CorrelationId) -> bool {
+        match self.driver.sequence_states() {
+            Some(states) => states.knows(id),
+            None => self.queue().knows(&sequence_id(id)),
+        }
     }
 
     /// Changes the queue under its mutex, and sees to what it leaves behind once the mutex is released: requests that

@@ -29,7 +29,7 @@ from alipes.client.plain.steps import (
     Where,
 )
 from alipes.client.signature import Signature, Value
-from alipes.types import IndexEntry
+from alipes.types import IndexEntry, TrafficSplit
 
 __all__ = ["AsyncClient"]
 
@@ -347,6 +347,62 @@ class AsyncClient(PlainClient):
             NotFound: If it does not, and has no such model either.
         """
         await self._drive(self._unload_steps(model, dependents, timeout_of(timeout_s, timeout)))
+
+    async def traffic(
+        self, model: str, *, timeout_s: float | None = None, timeout: float | None = None
+    ) -> TrafficSplit:
+        """How the requests for a model that name no version are divided among its versions. Over HTTP alone.
+
+        Raises:
+            NotFound: If the server has no model of that name; the error names those that it has.
+            Unsupported: If this client speaks gRPC.
+        """
+        return await self._drive(self._traffic_steps(model, timeout_of(timeout_s, timeout)))
+
+    async def set_traffic(
+        self,
+        model: str,
+        weights: Mapping[int, int],
+        *,
+        sticky_header: str | None = None,
+        timeout_s: float | None = None,
+        timeout: float | None = None,
+    ) -> TrafficSplit:
+        """Divides the requests for a model that name no version among its versions, from now on. Over HTTP alone.
+
+        Args:
+            model: The model's name.
+            weights: The weight of each version, `{1: 90, 2: 10}`. Versions that are left out get no such request, and
+                an empty dictionary leaves all to the highest version again.
+            sticky_header: A header; requests with the same value of it go to the same version. Sequences stay where
+                they began in any case.
+            timeout_s: The longest wait; the client's own by default.
+            timeout: The same under its short name.
+
+        Returns:
+            How they are divided now.
+
+        Raises:
+            InvalidArgument: If a version does not serve, or a weight is none.
+            NotFound: If the server has no model of that name; the error names those that it has.
+            Unsupported: If this client speaks gRPC.
+        """
+        limit_s = timeout_of(timeout_s, timeout)
+        return await self._drive(self._set_traffic_steps(model, weights, sticky_header, limit_s))
+
+    async def traffic_outcomes(
+        self, model: str, *, timeout_s: float | None = None, timeout: float | None = None
+    ) -> dict[int, dict[str, Any]]:
+        """What became of the requests for a model since its weights are what they are, by version. Over HTTP alone.
+
+        Of each version `answered` and `failed` requests, `latency_us` as pairs of a time and how many answers took
+        about so long, and `samples`, one number of each of the newest answers, by output. Streams do not count.
+
+        Raises:
+            NotFound: If the server has no model of that name; the error names those that it has.
+            Unsupported: If this client speaks gRPC, or asks several servers.
+        """
+        return await self._drive(self._traffic_outcomes_steps(model, timeout_of(timeout_s, timeout)))
 
     async def share(self, byte_size: int) -> SharedMemory:
         """Creates memory that the server maps too: of arrays in it, only the position is sent.

@@ -24,7 +24,7 @@ from alipes.client.signature import Signature, read_signature
 from alipes.client.triton_aliases import TritonAliases
 from alipes.config.nearest import nearest_first
 from alipes.errors import AlipesError, InferError, InvalidArgument, NotFound, TransportError, Unsupported
-from alipes.types import IndexEntry
+from alipes.types import IndexEntry, TrafficSplit
 
 __all__ = ["EXPLICIT_MEND", "PlainClient", "result_of"]
 
@@ -225,6 +225,22 @@ class PlainClient(ServerCalls, TritonAliases, CudaRegions):
         call = self._operations.unload(model_name(model), dependents)
         yield from self._about_steps(model, call, _unlimited(timeout_s))
         self._forget(model)
+
+    def _traffic_steps(self, model: str, timeout_s: float | None) -> Steps[TrafficSplit]:
+        """Fetches how the requests for a model are divided among its versions."""
+        return (yield from self._about_steps(model, self._operations.traffic(model_name(model)), timeout_s))
+
+    def _set_traffic_steps(
+        self, model: str, weights: Mapping[int, int], sticky_header: str | None, timeout_s: float | None
+    ) -> Steps[TrafficSplit]:
+        """Divides them otherwise."""
+        check_request("weights", Mapping, "a dictionary of weights by version, such as {1: 90, 2: 10}", weights)
+        call = self._operations.set_traffic(model_name(model), weights, sticky_header)
+        return (yield from self._about_steps(model, call, timeout_s))
+
+    def _traffic_outcomes_steps(self, model: str, timeout_s: float | None) -> Steps[dict[int, dict[str, Any]]]:
+        """Fetches what became of the requests since they are divided so."""
+        return (yield from self._about_steps(model, self._operations.traffic_outcomes(model_name(model)), timeout_s))
 
     def _share_steps(self, byte_size: int) -> Steps[SharedMemory]:
         """Creates a shared-memory region and registers it with the server."""

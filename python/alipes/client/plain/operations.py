@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from alipes.client.plain.retry import UNREGISTER_RETRY, Retry
 from alipes.client.plain.steps import ControlStep, Step
-from alipes.types import IndexEntry, ModelState
+from alipes.types import IndexEntry, ModelState, TrafficSplit
 
 __all__ = ["HTTP", "Call", "HttpOperations", "Operations"]
 
@@ -77,6 +77,15 @@ class Operations(Protocol):
     def unload(self, model: str, dependents: bool) -> Call[None]:
         """Unloads a model."""
 
+    def traffic(self, model: str) -> Call[TrafficSplit]:
+        """How the requests for a model are divided among its versions."""
+
+    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+        """Divides them otherwise."""
+
+    def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
+        """What became of the requests since they are divided so."""
+
     def share(self, region: str, key: str, byte_size: int) -> Call[None]:
         """Registers shared memory."""
 
@@ -139,6 +148,24 @@ class HttpOperations:
         """Unloads a model."""
         return self._repository(model, "unload", {"unload_dependents": dependents})
 
+    def traffic(self, model: str) -> Call[TrafficSplit]:
+        """How the requests for a model are divided among its versions."""
+        return Call(f"{_model(model, '')}/traffic", None, _split)
+
+    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+        """Divides them otherwise."""
+        document = {"weights": {str(version): weight for version, weight in weights.items()}}
+        body = json.dumps(document | {"sticky_header": sticky_header}).encode()
+        return Call(f"{_model(model, '')}/traffic", body, _split)
+
+    def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
+        """What became of the requests since they are divided so."""
+
+        def read(body: bytes) -> dict[int, Document]:
+            return {int(version): outcomes for version, outcomes in json.loads(body).items()}
+
+        return Call(f"{_model(model, '')}/traffic/outcomes", None, read)
+
     def share(self, region: str, key: str, byte_size: int) -> Call[None]:
         """Registers shared memory."""
         body = json.dumps({"key": key, "offset": 0, "byte_size": byte_size}).encode()
@@ -197,6 +224,12 @@ def _region(region: str) -> str:
 
 def _cuda_region(region: str) -> str:
     return f"/v2/cudasharedmemory/region/{quote(region, safe='')}" if region else "/v2/cudasharedmemory"
+
+
+def _split(body: bytes) -> TrafficSplit:
+    document = json.loads(body)
+    weights = {int(version): weight for version, weight in document["weights"].items()}
+    return TrafficSplit(weights, document["sticky_header"], tuple(document["versions"]))
 
 
 def _yes(_: bytes) -> bool:

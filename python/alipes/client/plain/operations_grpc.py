@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.descriptor import FieldDescriptor
 
@@ -12,11 +12,14 @@ from alipes.client.grpc_messages import decode_response, encode_request
 from alipes.client.plain.operations import Call, Document, index_entry
 from alipes.client.plain.retry import UNREGISTER_RETRY
 from alipes.config.schema import is_repeated
-from alipes.types import IndexEntry
+from alipes.errors import Unsupported
+from alipes.types import IndexEntry, TrafficSplit
 
 __all__ = ["GRPC", "GrpcOperations"]
 
 T = TypeVar("T")
+
+OVER_HTTP: Final = "the weights of versions are read and changed over HTTP: use the address of the server's HTTP port"
 
 
 class GrpcOperations:
@@ -67,6 +70,18 @@ class GrpcOperations:
     def unload(self, model: str, dependents: bool) -> Call[None]:
         """Unloads a model."""
         return self._repository("RepositoryModelUnload", model, {"unload_dependents": {"bool_param": dependents}})
+
+    def traffic(self, model: str) -> Call[TrafficSplit]:
+        """Refuses: Triton's service has no such method."""
+        raise Unsupported(OVER_HTTP)
+
+    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+        """Refuses: Triton's service has no such method."""
+        raise Unsupported(OVER_HTTP)
+
+    def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
+        """Refuses: Triton's service has no such method."""
+        raise Unsupported(OVER_HTTP)
 
     def share(self, region: str, key: str, byte_size: int) -> Call[None]:
         """Registers shared memory."""

@@ -25,7 +25,7 @@ from alipes.client.servers.spread import Server, Servers
 from alipes.client.signature import Signature
 from alipes.client.tls import Tls
 from alipes.errors import AlipesError, InvalidArgument, Unsupported
-from alipes.types import IndexEntry
+from alipes.types import IndexEntry, TrafficSplit
 
 __all__ = ["SeveralServers", "become_several"]
 
@@ -238,6 +238,29 @@ class SeveralServers(PlainClient):
         """Unloads a model at every server."""
         what = f"model '{model_name(model)}' was unloaded"
         yield from self._everywhere_steps(lambda member: member._unload_steps(model, dependents, timeout_s), what)
+
+    def _traffic_steps(self, model: str, timeout_s: float | None) -> Steps[TrafficSplit]:
+        """Fetches how one server divides the requests for a model."""
+        return self._one_steps(lambda member, left_s: member._traffic_steps(model, left_s), timeout_s)
+
+    def _set_traffic_steps(
+        self, model: str, weights: Mapping[int, int], sticky_header: str | None, timeout_s: float | None
+    ) -> Steps[TrafficSplit]:
+        """Divides the requests for a model at every server."""
+
+        def divide(member: PlainClient) -> Steps[None]:
+            yield from member._set_traffic_steps(model, weights, sticky_header, timeout_s)
+
+        yield from self._everywhere_steps(divide, f"the requests for '{model_name(model)}' were divided")
+        return (yield from self._traffic_steps(model, timeout_s))
+
+    def _traffic_outcomes_steps(self, model: str, timeout_s: float | None) -> Steps[dict[int, dict[str, Any]]]:
+        """Refuses: each server counts by itself."""
+        first = self._servers.all[0]
+        raise Unsupported(
+            f"outcomes are those of one server, and this client has {len(self._servers.all)}: ask each by a client of "
+            f"its own, as Client('{first}').traffic_outcomes({model!r})"
+        )
 
     def _share_steps(self, byte_size: int) -> Steps[SharedMemory]:
         """Creates a shared-memory region and registers it with every server."""

@@ -14,7 +14,7 @@ from alipes.client.plain.request import Answer, Array, Inputs, Outputs, named_ou
 from alipes.client.plain.steps import TransportStep
 from alipes.client.region_tensor import RegionTensor
 from alipes.errors import TransportError, Unsupported
-from alipes.types import IndexEntry
+from alipes.types import IndexEntry, TrafficSplit
 
 __all__ = [
     "Transport",
@@ -204,6 +204,18 @@ class TransportOperations:
     def unload(self, model: str, dependents: bool) -> Call[None]:
         """Unloads a model."""
         return self._call(TransportCall("unload", model, arguments={"dependents": dependents}), _nothing)
+
+    def traffic(self, model: str) -> Call[TrafficSplit]:
+        """Refuses: nothing is divided."""
+        raise Unsupported("a transport has no versions to divide requests among")
+
+    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+        """Refuses: nothing is divided."""
+        raise Unsupported("a transport has no versions to divide requests among")
+
+    def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
+        """Refuses: nothing is divided."""
+        raise Unsupported("a transport has no versions to divide requests among")
 
     def share(self, region: str, key: str, byte_size: int) -> Call[None]:
         """Refuses to register shared memory."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from alipes.client.plain.operations import HTTP, Call, Operations
-from alipes.types import IndexEntry
+from alipes.types import IndexEntry, TrafficSplit
 
 __all__ = ["UndecidedOperations"]
 
@@ -61,6 +61,18 @@ class UndecidedOperations:
     def unload(self, model: str, dependents: bool) -> Call[None]:
         """Unloads a model."""
         return self._either(lambda operations: operations.unload(model, dependents))
+
+    def traffic(self, model: str) -> Call[TrafficSplit]:
+        """How the requests for a model are divided among its versions: HTTP alone has that."""
+        return HTTP.traffic(model)
+
+    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+        """Divides them otherwise: HTTP alone has that."""
+        return HTTP.set_traffic(model, weights, sticky_header)
+
+    def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
+        """What became of the requests since they are divided so: HTTP alone has that."""
+        return HTTP.traffic_outcomes(model)
 
     def share(self, region: str, key: str, byte_size: int) -> Call[None]:
         """Registers shared memory."""

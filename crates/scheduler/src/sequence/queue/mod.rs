@@ -211,6 +211,10 @@ impl<W: Work> Queue<W> for SequenceQueue<W> {
         self.attend(now)
     }
 
+    fn knows(&self, id: &SequenceId) -> bool {
+        self.table.find(id).is_some()
+    }
+
     /// Refuses sequences that begin from now on; what waits is due at once.
     fn stop(&mut self, now: Instant) -> Effect {
         self.stopping = true;

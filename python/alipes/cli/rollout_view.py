@@ -1,0 +1,58 @@
+"""A look at a rollout: as a table on a terminal, as a line elsewhere."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from alipes.cli.amounts import span
+
+if TYPE_CHECKING:
+    from alipes.rollout import Finding, Look, Outcomes
+
+__all__ = ["line_of", "table_of"]
+
+_COLOURS: Final = {"good": "green", "worse": "red", "open": "yellow"}
+
+
+def line_of(look: Look) -> str:
+    """One look in one line."""
+    counts = f"{look.candidate.requests} requests of the candidate, {look.stable.requests} of the other"
+    open_findings = [finding.about for finding in look.judgement.findings if finding.verdict == "open"]
+    waits = f" (more requests are needed for: {', '.join(open_findings)})" if open_findings else ""
+    return f"{look.share:g} %: {counts}; {look.judgement.verdict}{waits}"
+
+
+def table_of(look: Look) -> RenderableType:
+    """One look as two tables: what became of the requests, and what that says."""
+    versions = Table(box=None, pad_edge=False)
+    for heading in ("", "requests", "failed", "median", "99 %"):
+        versions.add_column(heading, justify="left" if not heading else "right")
+    for name, outcomes in (("stable", look.stable), ("candidate", look.candidate)):
+        versions.add_row(name, *_cells(outcomes))
+    findings = Table(box=None, pad_edge=False)
+    for heading in ("compared", "worse by", "tolerated", "verdict"):
+        findings.add_column(heading)
+    for finding in look.judgement.findings:
+        colour = _COLOURS[str(finding.verdict)]
+        findings.add_row(finding.about, _interval(finding), f"{finding.tolerated:.2%}", Text(finding.verdict, colour))
+    title = Text(f"the candidate has {look.share:g} % of the requests, for {look.elapsed_s:.0f} s")
+    return Group(title, versions, Text(), findings)
+
+
+def _cells(outcomes: Outcomes) -> tuple[str, str, str, str]:
+    failed = f"{outcomes.failed / outcomes.requests:.2%}" if outcomes.requests else "-"
+    if not outcomes.answered:
+        return str(outcomes.requests), failed, "-", "-"
+    median, high = (outcomes.latency_at(outcomes.answered * quantile) for quantile in (0.5, 0.99))
+    return str(outcomes.requests), failed, span(median), span(high)
+
+
+def _interval(finding: Finding) -> str:
+    if math.isinf(finding.high):
+        return "-"
+    return f"{finding.low:.2%} to {finding.high:.2%}"

@@ -1,0 +1,23 @@
+"""Rollouts of versions: the share of a new version grows while its outcomes are good, and falls to nothing if not."""
+
+from __future__ import annotations
+
+from alipes.rollout.drive import Look, RolloutEnd, run_rollout
+from alipes.rollout.journal import Journal
+from alipes.rollout.outcomes import Outcomes
+from alipes.rollout.plan import RolloutPlan
+from alipes.rollout.verdict import Finding, Judgement, Tolerance, Verdict, judge
+
+__all__ = [
+    "Finding",
+    "Journal",
+    "Judgement",
+    "Look",
+    "Outcomes",
+    "RolloutEnd",
+    "RolloutPlan",
+    "Tolerance",
+    "Verdict",
+    "judge",
+    "run_rollout",
+]

@@ -1,0 +1,73 @@
+"""What a rollout does: which version replaces which, by which steps, and what is tolerated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from alipes.errors import ConfigError
+from alipes.rollout.verdict import Tolerance
+
+__all__ = ["DEFAULT_STEPS", "RolloutPlan"]
+
+DEFAULT_STEPS = (1.0, 5.0, 25.0, 50.0)
+"""Shares of the requests, in per cent, before the candidate has all of them."""
+
+_PARTS = 10_000
+"""Weights of a step add up to this, so that a share may have two decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPlan:
+    """A rollout of one version of a model.
+
+    Attributes:
+        model: The model's name.
+        stable: The version that serves.
+        candidate: The version that is to replace it.
+        steps: Shares of the requests that the candidate gets, in per cent, ascending; then it gets all.
+        step_s: Longest time of a step in seconds; a good verdict ends it sooner.
+        last_step_s: Longest time of the last step, which needs a good verdict.
+        look_s: Seconds between two looks at the outcomes.
+        sticky_header: The header whose value keeps a caller on its version.
+        tolerance: How much worse the candidate may be.
+    """
+
+    model: str
+    stable: int
+    candidate: int
+    steps: tuple[float, ...] = DEFAULT_STEPS
+    step_s: float = 60.0
+    last_step_s: float = 600.0
+    look_s: float = 5.0
+    sticky_header: str | None = None
+    tolerance: Tolerance = field(default_factory=Tolerance)
+
+    def __post_init__(self) -> None:
+        """Checks the steps and times.
+
+        Raises:
+            ConfigError: If steps do not ascend between 0 and 100, a time is not above zero, or both versions are one.
+        """
+        if self.stable == self.candidate:
+            raise ConfigError(f"version {self.stable} cannot replace itself", key="candidate", hint="name another one")
+        ascending = all(before < after for before, after in zip(self.steps, self.steps[1:], strict=False))
+        if not self.steps or not ascending or self.steps[0] < 100 / _PARTS or self.steps[-1] >= 100:
+            raise ConfigError(
+                f"steps must ascend from at least 0.01 to less than 100 per cent, got {list(self.steps)}",
+                key="steps",
+                hint="such as 1,5,25,50",
+            )
+        for name in ("step_s", "last_step_s", "look_s"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} must be above 0 seconds", key=name, hint="give a longer time")
+
+    def weights(self, share: float) -> dict[int, int]:
+        """The weights that give the candidate this share, in per cent."""
+        part = round(share * _PARTS / 100)
+        return {self.stable: _PARTS - part, self.candidate: part}
+
+    @property
+    def looks(self) -> int:
+        """The most looks that a rollout takes, of which each has its share of what may go wrong."""
+        return math.ceil(((len(self.steps) - 1) * self.step_s + self.last_step_s) / self.look_s)

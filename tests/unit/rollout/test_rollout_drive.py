@@ -1,0 +1,139 @@
+"""A rollout against a server of a few lines: which weights it asks for, how it ends, and how it goes on."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alipes.cli.rollout import share_of, stable_version
+from alipes.errors import ConfigError, TransportError
+from alipes.rollout import Journal, Look, RolloutPlan, Tolerance, run_rollout
+from alipes.types import TrafficSplit
+
+QUICK = {"step_s": 0.01, "last_step_s": 0.05, "look_s": 0.001}
+
+
+class Versions:
+    """Counts the outcomes of both versions as they are looked at: so many requests, so many of them failed."""
+
+    def __init__(self, failed: int = 0, requests: int = 50_000) -> None:
+        self.weights: list[dict[int, int]] = []
+        self.versions: tuple[int, ...] = (1, 2)
+        self._failed, self._requests = failed, requests
+
+    def traffic(self, model: str) -> TrafficSplit:
+        return TrafficSplit(self.weights[-1] if self.weights else {}, None, self.versions)
+
+    def set_traffic(self, model: str, weights: dict[int, int], *, sticky_header: str | None = None) -> TrafficSplit:
+        self.weights.append(dict(weights))
+        return self.traffic(model)
+
+    def traffic_outcomes(self, model: str) -> dict[int, dict[str, Any]]:
+        def of(failed: int) -> dict[str, Any]:
+            answered = self._requests - failed
+            return {"answered": answered, "failed": failed, "latency_us": [[100, answered]], "samples": {}}
+
+        return {1: of(0), 2: of(self._failed)}
+
+
+def plan(**more: Any) -> RolloutPlan:
+    return RolloutPlan("m", 1, 2, **{"steps": (1, 50), **QUICK, **more})
+
+
+def test_a_good_candidate_goes_through_all_steps() -> None:
+    server, looks = Versions(), list[Look]()
+    end = run_rollout(server, plan(), watch=looks.append)
+    assert (end.promoted, end.reason) == (True, "no comparison found the candidate worse")
+    assert server.weights == [{1: 9900, 2: 100}, {1: 5000, 2: 5000}, {}]
+    assert [look.share for look in looks] == [1, 50]
+
+
+def test_a_candidate_that_is_not_the_highest_version_keeps_its_weight() -> None:
+    server = Versions()
+    server.versions = (1, 2, 3)
+    assert run_rollout(server, plan()).promoted
+    assert server.weights[-1] == {2: 1}
+
+
+def test_a_candidate_that_fails_more_is_rolled_back_in_its_first_step() -> None:
+    server = Versions(failed=5_000)
+    end = run_rollout(server, plan())
+    assert not end.promoted
+    assert end.reason.startswith("errors: worse by 9."), end.reason
+    assert server.weights == [{1: 9900, 2: 100}, {1: 1}]
+
+
+def test_too_few_requests_are_no_reason_to_promote() -> None:
+    server = Versions(requests=10)
+    end = run_rollout(server, plan())
+    assert (end.promoted, end.reason) == (False, "20 requests of the candidate are too few for a verdict")
+    assert server.weights == [{1: 9900, 2: 100}, {1: 5000, 2: 5000}, {1: 1}]
+
+
+def test_a_rollout_that_is_stopped_or_cannot_look_rolls_back() -> None:
+    stop, server = threading.Event(), Versions()
+    stop.set()
+    assert run_rollout(server, plan(), stop=stop).reason == "the rollout was stopped"
+    assert server.weights[-1] == {1: 1}
+
+    class Lost(Versions):
+        def traffic_outcomes(self, model: str) -> dict[int, dict[str, Any]]:
+            raise TransportError("gone")
+
+    lost = Lost()
+    with pytest.raises(TransportError, match="gone"):
+        run_rollout(lost, plan())
+    assert lost.weights[-1] == {1: 1}
+
+
+def test_a_rollout_that_was_broken_off_goes_on_at_its_step(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    journal = Journal(path)
+    assert journal.begin(plan()) is None
+    journal.note("step", share=50)
+    server = Versions()
+    server.weights.append({1: 5000, 2: 5000})
+    assert run_rollout(server, plan(), journal=Journal(path)).promoted
+    # The weights of the step were in force, with what had been counted.
+    assert server.weights == [{1: 5000, 2: 5000}, {}]
+    assert json.loads(path.read_text().splitlines()[-1])["event"] == "promoted"
+    # It is over, so the next one begins.
+    assert Journal(path).begin(plan()) is None
+
+
+def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    Journal(path).begin(plan())
+    with pytest.raises(ConfigError, match="the rollout of version 2 of 'm' is not over"):
+        Journal(path).begin(plan(steps=(5,)))
+    path.write_text("[1]\n")
+    with pytest.raises(ConfigError, match="line 1: this is no journal of a rollout"):
+        Journal(path).begin(plan())
+
+
+@pytest.mark.parametrize("steps", [(), (0,), (5, 5), (50, 10), (100,)])
+def test_steps_ascend_between_nothing_and_all(steps: tuple[float, ...]) -> None:
+    with pytest.raises(ConfigError, match="steps must ascend"):
+        plan(steps=steps)
+
+
+def test_a_plan_knows_how_often_outcomes_are_judged() -> None:
+    assert plan(step_s=60, last_step_s=600, look_s=5).looks == 132
+    with pytest.raises(ConfigError, match="version 1 cannot replace itself"):
+        RolloutPlan("m", 1, 1)
+    with pytest.raises(ConfigError, match="look_s must be above 0 seconds"):
+        plan(look_s=0)
+
+
+def test_the_version_of_most_weight_is_the_one_that_serves() -> None:
+    assert stable_version(TrafficSplit({1: 90, 3: 10}, None, (1, 3)), 3) == 1
+    assert stable_version(TrafficSplit({}, None, (1, 2)), 1) == 2
+    with pytest.raises(Exception, match="version 2 has them already"):
+        stable_version(TrafficSplit({}, None, (1, 2)), 2)
+    assert (share_of("--steps", "5%"), share_of("--steps", " 0.5 ")) == (0.05, 0.005)
+    with pytest.raises(Exception, match="write --steps in per cent"):
+        share_of("--steps", "five")
+    assert Tolerance().confidence == 0.95
