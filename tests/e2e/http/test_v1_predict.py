@@ -170,7 +170,8 @@ def test_ten_thousand_instances_are_as_many_full_batches(connection: http.client
     sent = np.arange(20_000.0).reshape(-1, 2)
     before = counts(connection, "double")
     status, answer = post(connection, "double:predict", {"instances": sent.tolist()})
-    assert (status, np.array_equal(answer["predictions"], sent * 2)) == (200, True)
+    assert status == 200, answer
+    assert np.array_equal(answer["predictions"], sent * 2)
     after = counts(connection, "double")
     assert (after[0] - before[0], after[1] - before[1]) == (10_000 // MAX_BATCH, 10_000)
     status, answer = post(connection, "double:predict", {"inputs": sent[:9].tolist()})
