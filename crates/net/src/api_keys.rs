@@ -29,7 +29,7 @@ impl KeyFault {
             KeyFault::Missing => {
                 "this server asks for a key: send the header 'Authorization: Bearer KEY' or 'X-Api-Key: KEY'"
             }
-            KeyFault::Wrong => "the key of this request is none that this server knows; ask whoever runs it for one",
+            KeyFault::Wrong => "the key of this request is none that this server knows; ask its operator for one",
         }
     }
 

@@ -245,8 +245,8 @@ pub const FLOOD_MAX_HELD: usize = 256;
 /// nobody else on the thread is served, is counted and logged.
 pub const TURN_TIME: Duration = Duration::from_millis(250);
 
-/// The same in time of the processor, where turns are measured in that (`--turn-clock=cpu`): what a turn may cost on a
-/// slow machine, however large the request and whoever sends it.
+/// Most processor time of one turn of a network thread, where turns are measured in it (`--turn-clock=cpu`): a turn may
+/// not cost more on a slow machine, however large the request is.
 pub const TURN_CPU_TIME: Duration = Duration::from_millis(20);
 
 /// Most bytes that a connection receives and sends before others on its thread have their turn: a fast client could
@@ -341,7 +341,7 @@ pub const WARMUP_MAX_BATCH: u32 = 4096;
 pub const WARMUP_MAX_COUNT: u32 = 100_000;
 
 /// Most live sequences of a model whose state the server keeps (`--streaming-max-sequences`): each holds that state
-/// until it ends or goes silent, and whoever can start a sequence can start many.
+/// until it ends or goes silent, and a client that can start a sequence can start many.
 pub const STREAMING_MAX_SEQUENCES: usize = 10_000;
 
 /// Longest `tracestate` header in bytes that is kept with a traced request; of a longer one nothing is. Source: what
@@ -365,7 +365,7 @@ pub const BUDGET_LARGE_BYTES: u64 = 1 << 18;
 /// detector, enough to keep a connection busy while the sender is elsewhere.
 pub const CLIENT_OUTBOX_BYTES: usize = 4 << 20;
 
-/// Most bytes of responses that a client holds for whoever receives them; then the server is made to wait.
+/// Most bytes of responses that a client holds until the program receives them; then the server is made to wait.
 pub const CLIENT_INBOX_BYTES: usize = 64 << 20;
 
 /// Window of HTTP/2 that a client opens, for a call and for a connection: a round trip of a long line stays filled, and
