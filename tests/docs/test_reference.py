@@ -128,7 +128,7 @@ def _families(text: str) -> list[tuple[str, str]]:
 
 
 def test_further_metrics_appear_with_their_settings(serve: Callable[..., ServerProcess]) -> None:
-    always, more, cache, *_ = tables("metrics.md")
+    always, _, _, more, cache, *_ = tables("metrics.md")
     settings = ("summary_latencies=true", "histogram_latencies=true")
     flags = [f"--metrics-config={setting}" for setting in settings]
     server = serve(digits.REPOSITORY, "--cache-config=local,size=1000", *flags)

@@ -35,8 +35,8 @@ class Look:
 
     Attributes:
         share: What the candidate gets of the requests, in per cent.
-        stable: Outcomes of the version that serves, of all steps.
-        candidate: Outcomes of the candidate, of all steps.
+        stable: Outcomes of the version that serves, of this step.
+        candidate: Outcomes of the candidate, of this step.
         judgement: What they say.
         elapsed_s: Time since the step began, in seconds.
     """
@@ -100,8 +100,6 @@ class _Rollout:
         self._journal = journal
         self._watch = watch
         self._stop = stop
-        self._stable = Outcomes()
-        self._candidate = Outcomes()
         self._last: Look | None = None
 
     def run(self) -> RolloutEnd:
@@ -137,7 +135,6 @@ class _Rollout:
                 return reason
             over = look.elapsed_s >= limit_s
             if look.judgement.verdict is Verdict.GOOD or (over and not is_last):
-                self._stable, self._candidate = look.stable, look.candidate
                 return None
             if over:
                 return f"{look.candidate.requests} requests of the candidate are too few for a verdict"
@@ -145,11 +142,8 @@ class _Rollout:
     def _look(self, share: float, elapsed_s: float) -> Look:
         outcomes = self._server.traffic_outcomes(self._plan.model)
         none = {"answered": 0, "failed": 0, "latency_us": [], "samples": {}}
-        now = {
-            version: Outcomes.read(outcomes.get(version, none)) for version in (self._plan.stable, self._plan.candidate)
-        }
-        stable = self._stable.joined(now[self._plan.stable])
-        candidate = self._candidate.joined(now[self._plan.candidate])
+        versions = (self._plan.stable, self._plan.candidate)
+        stable, candidate = (Outcomes.read(outcomes.get(version, none)) for version in versions)
         judgement = judge(stable, candidate, self._plan.tolerance, self._plan.looks)
         self._last = Look(share, stable, candidate, judgement, elapsed_s)
         self._journal.note(

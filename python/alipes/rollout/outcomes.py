@@ -49,19 +49,6 @@ class Outcomes:
         """Requests that were answered or failed."""
         return self.answered + self.failed
 
-    def joined(self, later: Outcomes) -> Outcomes:
-        """These and those that came later; of the samples, all."""
-        latencies = np.union1d(self.latencies_us, later.latencies_us)
-        counts = np.zeros(len(latencies), np.int64)
-        for one in (self, later):
-            counts[np.searchsorted(latencies, one.latencies_us)] += one.counts
-        names = {*self.samples, *later.samples}
-        none = np.zeros(0)
-        samples = {
-            name: np.concatenate([self.samples.get(name, none), later.samples.get(name, none)]) for name in names
-        }
-        return Outcomes(self.answered + later.answered, self.failed + later.failed, latencies, counts, samples)
-
     def latency_at(self, rank: float) -> float:
         """The latency in microseconds of the answer with this rank, of all in ascending order, from 0."""
         place = int(np.searchsorted(np.cumsum(self.counts), rank, side="right"))

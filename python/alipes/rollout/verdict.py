@@ -1,8 +1,11 @@
 """Whether a version is worse than the one that it is to replace: pure, from the outcomes of both.
 
-Each comparison holds an interval of what is compared against what is tolerated. The version passes where the whole
-interval is tolerable, it is worse where the whole interval is beyond "equal" and its middle is not tolerable, and else
-more requests are needed. So a verdict is never the word of a handful of requests.
+Each comparison holds an interval of what is compared against what is tolerated. The version is good where the whole
+interval is tolerated, it is worse where the whole interval is beyond half of that, and else more requests are needed.
+So a verdict is never the word of a handful of requests.
+
+Outcomes that are compared are of the same time. Those of several steps are not added up: the shares of the versions
+change with the step, so a busy minute would count for one of them more than for the other.
 """
 
 from __future__ import annotations
@@ -111,7 +114,7 @@ def _finding(about: str, interval: tuple[float, float], tolerated: float) -> Fin
     low, high = interval
     if high <= tolerated:
         verdict = Verdict.GOOD
-    elif low > 0 and (low + high) / 2 > tolerated / 2:
+    elif low > tolerated / 2:
         verdict = Verdict.WORSE
     else:
         verdict = Verdict.OPEN

@@ -24,5 +24,5 @@ def test_a_target_has_a_file_or_a_module(tmp_path: Path, monkeypatch: pytest.Mon
     one, other = target_of("app.py:add"), target_of("package.module:name")
     assert (one.file, one.name) == (str(tmp_path / "app.py"), "add")
     assert (other.module, other.root, other.name) == ("package.module", str(tmp_path), "name")
-    with pytest.raises(ConfigError, match=r"there is no file apq\.py"):
+    with pytest.raises(ConfigError, match=r"did you mean app\.py\? There is no file apq\.py"):
         target_of("apq.py")

@@ -69,7 +69,7 @@ def test_a_candidate_that_fails_more_is_rolled_back_in_its_first_step() -> None:
 def test_too_few_requests_are_no_reason_to_promote() -> None:
     server = Versions(requests=10)
     end = run_rollout(server, plan())
-    assert (end.promoted, end.reason) == (False, "20 requests of the candidate are too few for a verdict")
+    assert (end.promoted, end.reason) == (False, "10 requests of the candidate are too few for a verdict")
     assert server.weights == [{1: 9900, 2: 100}, {1: 5000, 2: 5000}, {1: 1}]
 
 

@@ -19,7 +19,7 @@ Generator = np.random.Generator
 
 
 def outcomes(random: Generator, *, errors: float, slower: float, drift: float) -> Outcomes:
-    """The outcomes of a step: latencies of a log-normal distribution, in a histogram as the server keeps it."""
+    """Outcomes between two looks: latencies of a log-normal distribution, in a histogram as the server keeps it."""
     failed = int(random.binomial(STEP, errors))
     latencies = np.exp(random.normal(np.log(4_000), 0.5, STEP - failed)) * slower
     # Two digits, as the server's histogram has them.
@@ -29,14 +29,25 @@ def outcomes(random: Generator, *, errors: float, slower: float, drift: float) -
     return Outcomes(answered, failed, values, counts, {"Y": random.normal(drift, 1.0, answered)[:1_000]})
 
 
+def joined(before: Outcomes, later: Outcomes) -> Outcomes:
+    """What the server has counted after a further look."""
+    latencies = np.union1d(before.latencies_us, later.latencies_us)
+    counts = np.zeros(len(latencies), np.int64)
+    for one in (before, later):
+        counts[np.searchsorted(latencies, one.latencies_us)] += one.counts
+    samples = np.concatenate([before.samples.get("Y", np.zeros(0)), later.samples["Y"]])[-4_096:]
+    answered, failed = before.answered + later.answered, before.failed + later.failed
+    return Outcomes(answered, failed, latencies, counts, {"Y": samples})
+
+
 def verdict_of(seed: int, **worse: float) -> tuple[Verdict, int]:
-    """The verdict of a rollout with two looks a step, and how many looks it took."""
+    """The verdict of a rollout, and how many looks it took."""
     random = np.random.default_rng(seed)
     stable, candidate = Outcomes(), Outcomes()
     usual = {"errors": 0.005, "slower": 1.0, "drift": 0.0}
     for look in range(1, LOOKS + 1):
-        stable = stable.joined(outcomes(random, **usual))
-        candidate = candidate.joined(outcomes(random, **(usual | worse)))
+        stable = joined(stable, outcomes(random, **usual))
+        candidate = joined(candidate, outcomes(random, **(usual | worse)))
         found = judge(stable, candidate, Tolerance(), LOOKS).verdict
         if found is not Verdict.OPEN:
             return found, look
@@ -75,12 +86,10 @@ def test_outputs_that_differ_in_kind_are_found_beside_good_latencies() -> None:
     assert [finding.about for finding in judgement.findings if finding.verdict is Verdict.WORSE] == ["output Y"]
 
 
-def test_outcomes_of_two_steps_are_one() -> None:
-    first = Outcomes.read({"answered": 3, "failed": 1, "latency_us": [[10, 2], [30, 1]], "samples": {"Y": [1, 2]}})
-    later = Outcomes.read({"answered": 2, "failed": 0, "latency_us": [[20, 1], [30, 1]], "samples": {"Z": [3]}})
-    both = first.joined(later)
+def test_a_latency_has_its_rank_among_all_answers() -> None:
+    both = Outcomes.read(
+        {"answered": 5, "failed": 1, "latency_us": [[10, 2], [20, 1], [30, 2]], "samples": {"Y": [1, 2]}}
+    )
     assert (both.answered, both.failed, both.requests) == (5, 1, 6)
-    assert both.latencies_us.tolist() == [10, 20, 30]
-    assert both.counts.tolist() == [2, 1, 2]
-    assert {name: values.tolist() for name, values in both.samples.items()} == {"Y": [1, 2], "Z": [3]}
+    assert {name: values.tolist() for name, values in both.samples.items()} == {"Y": [1, 2]}
     assert [both.latency_at(rank) for rank in (0, 1.9, 2, 3, 4, 99)] == [10, 10, 20, 30, 30, 30]

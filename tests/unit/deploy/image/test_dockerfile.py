@@ -53,4 +53,4 @@ def test_the_dockerfile_is_printed_or_written(tmp_path: Path) -> None:
 def test_a_dockerfile_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     done = command.alipes("deploy", "image", "--dockerfile", "--output", str(tmp_path / "absent" / "Dockerfile"))
     check_readable(done)
-    assert (done.code, "No such file" in done.message) == (1, True)
+    assert (done.code, "choose another --output" in done.message) == (1, True)
