@@ -53,7 +53,7 @@ ALLOWED = {
     "rollout": set(),
     "advise": {"client", "config", "monitor", "tables", "tune"},
     # Servers of this machine are started on use alone; jobs are written by `deploy` and sent by `cloud`.
-    "batch": {"client", "cloud", "deploy", "fitting", "local_ports", "progress", "serve", "tables"},
+    "batch": {"client", "cloud", "dask", "deploy", "fitting", "local_ports", "progress", "ray", "serve", "tables"},
     "dask": {"client", "serve"},
     "ray": {"client", "serve"},
     "deploy": {"choices", "config", "progress", "repository"},

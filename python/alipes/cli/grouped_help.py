@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
-__all__ = ["GroupedCommand"]
+__all__ = ["GroupedCommand", "grouped_option"]
 
 _OTHERS = "Others"
 """Heading of the options that name none."""
+
+
+def grouped_option(group: str, *names: str, text: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option under a heading; its default is shown where `shown` says so, else where it has no `metavar`."""
+    shown = more.pop("shown", metavar is None)
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=group, show_default=shown, **more)
 
 
 class GroupedCommand(TyperCommand):

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from alipes.cli.grouped_help import grouped_option
+
 __all__ = [
     "AsJson",
     "Batch",
@@ -51,8 +53,7 @@ _SAVE: Final = ("--save", "--csv", "--parquet", "--html", "--png", "--svg")
 
 def _option(group: str, name: str, text: str, metavar: str | None = None, **more: Any) -> Any:
     """An option under a heading, by one name or several, with spaces; without `shown` its default is not told."""
-    shown = more.pop("shown", metavar is None)
-    return typer.Option(*name.split(), metavar=metavar, help=text, rich_help_panel=group, show_default=shown, **more)
+    return grouped_option(group, *name.split(), text=text, metavar=metavar, **more)
 
 
 _LOAD: Final = "Load, in a closed loop by default"

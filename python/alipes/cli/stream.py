@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from alipes.cli.amounts import count
 from alipes.cli.connection import Header, TlsRoots, addresses_of, read_headers
 from alipes.cli.failures import UsageFailed, perform
+from alipes.cli.grouped_help import grouped_option as _option
 from alipes.leaving import leaving_on_signals
 
 if TYPE_CHECKING:
@@ -34,12 +35,6 @@ goes on there, with the same bits as without a break. Ctrl-C ends it, or --frame
 _SERVER: Final = "Server"
 _FRAMES: Final = "Frames"
 _ANSWERS: Final = "Answers"
-
-
-def _option(group: str, *names: str, text: str, metavar: str | None = None, **more: Any) -> Any:
-    """An option under a heading."""
-    shown = more.pop("shown", metavar is None)
-    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=group, show_default=shown, **more)
 
 
 def stream(  # noqa: PLR0913, PLR0917  # one parameter is one option

@@ -12,6 +12,7 @@ from alipes.rollout.journal import Journal
 from alipes.rollout.outcomes import Outcomes
 from alipes.rollout.plan import RolloutPlan
 from alipes.rollout.verdict import Judgement, Verdict, judge
+from alipes.types import TrafficSplit
 
 __all__ = ["Look", "RolloutEnd", "Weighed", "run_rollout"]
 
@@ -19,10 +20,10 @@ __all__ = ["Look", "RolloutEnd", "Weighed", "run_rollout"]
 class Weighed(Protocol):
     """A server whose versions have weights: `alipes.Client` over HTTP."""
 
-    def traffic(self, model: str) -> object:
-        """How requests are divided; it has `weights` and `versions`."""
+    def traffic(self, model: str) -> TrafficSplit:
+        """How requests are divided."""
 
-    def set_traffic(self, model: str, weights: dict[int, int], *, sticky_header: str | None = None) -> object:
+    def set_traffic(self, model: str, weights: dict[int, int], *, sticky_header: str | None = None) -> TrafficSplit:
         """Divides them otherwise."""
 
     def traffic_outcomes(self, model: str) -> dict[int, dict[str, object]]:
@@ -120,7 +121,7 @@ class _Rollout:
         """One step; why the candidate is to be taken back, or `None`."""
         plan = self._plan
         weights = plan.weights(share)
-        if not (resumed and dict(self._server.traffic(plan.model).weights) == weights):  # type: ignore[attr-defined]
+        if not (resumed and dict(self._server.traffic(plan.model).weights) == weights):
             self._server.set_traffic(plan.model, weights, sticky_header=plan.sticky_header)
         self._journal.note("step", share=share)
         is_last = share == plan.steps[-1]
@@ -157,7 +158,7 @@ class _Rollout:
 
     def _fault(self, look: Look) -> str | None:
         """Why the candidate is to be taken back at once, if it is."""
-        serving = self._server.traffic(self._plan.model).versions  # type: ignore[attr-defined]
+        serving = self._server.traffic(self._plan.model).versions
         if self._plan.candidate not in serving:
             return f"version {self._plan.candidate} does not serve any more"
         if look.judgement.verdict is not Verdict.WORSE:
@@ -167,7 +168,7 @@ class _Rollout:
 
     def _promote(self) -> RolloutEnd:
         plan = self._plan
-        highest = max(self._server.traffic(plan.model).versions)  # type: ignore[attr-defined]
+        highest = max(self._server.traffic(plan.model).versions)
         weights = {} if highest == plan.candidate else {plan.candidate: 1}
         self._server.set_traffic(plan.model, weights)
         self._journal.note("promoted")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
 from typing import Any, Final
 
 from alipes.batch.executors.base import ExecutorOptions, Watch, worker_command
 from alipes.batch.executors.remote_client import Outcomes, run_client
 from alipes.batch.folder import RunFolder, Start
-from alipes.errors import BatchError, ConfigError, Unsupported
+from alipes.dask.library import dask_library
+from alipes.errors import BatchError, ConfigError
 
 __all__ = ["RETRIES", "DaskExecutor", "open_client"]
 
@@ -34,7 +34,7 @@ class DaskExecutor:
             Unsupported: If Dask is not installed.
         """
         _check_options(options)
-        self._library: Any = _library()
+        self._library: Any = dask_library()
         self._options, self._watch = options, watch
         self._outcomes = Outcomes()
         self.failures = self._outcomes.failures
@@ -85,18 +85,6 @@ def _check_options(options: Mapping[str, Any]) -> None:
         )
 
 
-def _library() -> Any:
-    """Dask.
-
-    Raises:
-        Unsupported: If it is not installed.
-    """
-    try:
-        return import_module("distributed")
-    except ImportError as error:
-        raise Unsupported("this needs Dask: install it with `pip install 'alipes[dask]'`") from error
-
-
 def open_client(options: Mapping[str, Any]) -> tuple[Any, bool]:
     """The client of a cluster, and whether it is to be closed.
 
@@ -110,6 +98,6 @@ def open_client(options: Mapping[str, Any]) -> tuple[Any, bool]:
         return client, False
     address = options["address"]
     try:
-        return _library().Client(address, timeout=30, set_as_default=False), True
+        return dask_library().Client(address, timeout=30, set_as_default=False), True
     except (OSError, ValueError) as error:
         raise BatchError(f"no scheduler of Dask answers at {address}: {error}") from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Final
 
 from alipes.batch.executors.base import ExecutorOptions, Watch, worker_command
 from alipes.batch.executors.remote_client import Outcomes, run_client
 from alipes.batch.folder import RunFolder, Start
-from alipes.errors import BatchError, ConfigError, Unsupported
+from alipes.errors import BatchError, ConfigError
+from alipes.ray.library import ray_library
 
 __all__ = ["RETRIES", "RayConnection", "RayExecutor"]
 
@@ -88,10 +88,7 @@ class RayConnection:
         """
         if wrong := [name for name in options if name not in _OPTIONS]:
             raise ConfigError(f"executor 'ray' takes {' and '.join(_OPTIONS)}, not {wrong[0]}", key="executor_options")
-        try:
-            self.library: Any = import_module("ray")
-        except ImportError as error:
-            raise Unsupported("this needs Ray: install it with `pip install 'alipes[ray]'`") from error
+        self.library: Any = ray_library()
         self._address = options.get("address")
         self.cpus = float(options.get("num_cpus", 1))
         self._is_ours = False

@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from alipes.cli.amounts import count
 from alipes.cli.connection import ApiKey, Header, TlsRoots, addresses_of, hold_key, read_headers
 from alipes.cli.failures import UsageFailed, perform
+from alipes.cli.grouped_help import grouped_option as _option
 from alipes.leaving import leaving_on_signals
 
 if TYPE_CHECKING:
@@ -40,12 +41,6 @@ SOME_SET_ASIDE: Final = 3
 _SERVERS: Final = "Servers"
 _CLIENTS: Final = "Clients"
 _RESULTS: Final = "Results"
-
-
-def _option(group: str, *names: str, text: str, metavar: str | None = None, **more: Any) -> Any:
-    """An option under a heading."""
-    shown = more.pop("shown", metavar is None)
-    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=group, show_default=shown, **more)
 
 
 def run(  # noqa: PLR0913, PLR0917  # one parameter is one option
