@@ -76,14 +76,18 @@ def test_a_full_queue_refuses_a_call_or_lets_it_wait(held: str, notes: Notes) ->
         assert [future.result()["y"][0] for future in (first, second)] == [1, 2]
     notes.remove("go on")
     notes.remove("begun")
-    with FuturesModelClient(held, "held", max_workers=1, max_queue_size=1, inference_timeout_s=0.2) as client:
-        client.infer_sample(ONE)
+    with (
+        FuturesModelClient(held, "held") as patient,
+        FuturesModelClient(held, "held", max_workers=1, max_queue_size=1, inference_timeout_s=0.2) as client,
+    ):
+        first = patient.infer_sample(ONE)
         notes.read("begun")
         # A request that runs out of its own time makes room for the next: one of many waits in vain.
         with pytest.raises(PyTritonClientQueueFullError):
             for _ in range(50):
                 client.infer_sample(ONE)
         notes.write("go on")
+        assert first.result()["y"][0] == 1
 
 
 def test_closing_answers_calls_before_it(held: str, notes: Notes) -> None:
