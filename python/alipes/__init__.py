@@ -60,6 +60,7 @@ __all__ = [
     "Overloaded",
     "PermissionDenied",
     "Platform",
+    "Predictor",
     "RepositoryError",
     "RepositoryUseError",
     "Request",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from alipes.client.plain.sync import Client
     from alipes.errors import *
     from alipes.monitor.monitor import ServerMonitor
+    from alipes.predictor.predictor import Predictor
     from alipes.repository.model_repository import ModelRepository
     from alipes.repository.platform import Platform
     from alipes.serve.context import serve
@@ -113,6 +115,7 @@ _HOMES = {
     "InferenceClient": "alipes.client.inference.client",
     "ModelRepository": "alipes.repository.model_repository",
     "Platform": "alipes.repository.platform",
+    "Predictor": "alipes.predictor.predictor",
     "Request": "alipes.worker.apps.exchange",
     "Response": "alipes.worker.apps.exchange",
     "Server": "alipes.serve.server",

@@ -241,6 +241,7 @@ class ClientLink:
         request_id: str = "",
         parameters: dict[str, bool | int | float | str] | None = None,
         timeout_s: float | None = None,
+        headers: Sequence[tuple[str, str]] | None = None,
     ) -> _Reply:
         """Asks for an inference and waits for the answer, without the interpreter.
 
@@ -253,6 +254,7 @@ class ClientLink:
             request_id: Comes back with the response.
             parameters: The model's own, and those of the protocol: ``sequence_id``, ``sequence_start``, ``priority``...
             timeout_s: The longest wait; ``None`` waits for good.
+            headers: Headers of this request alone, beside those of the link; metadata, over gRPC.
 
         Returns:
             Outputs by name (read-only arrays; datatype and shape of what lies in shared memory), the version, the
@@ -298,6 +300,7 @@ class ClientLink:
         request_id: str = "",
         parameters: dict[str, bool | int | float | str] | None = None,
         timeout_s: float | None = None,
+        headers: Sequence[tuple[str, str]] | None = None,
     ) -> ClientTask:
         """As `infer`, but the answer goes to a mailbox under a number. Large inputs stay unchanged until then."""
     def begin_call(

@@ -11,7 +11,7 @@ from alipes import _core
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["array_type", "numpy_type", "pack_texts", "unpack_texts"]
+__all__ = ["array_type", "datatype_of", "numpy_type", "pack_texts", "unpack_texts"]
 
 _LENGTH_BYTES: Final = 4
 """Of the length in front of each text, little end first."""
@@ -33,6 +33,11 @@ def array_type(datatype: str) -> np.dtype[Any]:
     import numpy as np
 
     return np.dtype(np.float32) if datatype == "BF16" else numpy_type(datatype) or np.dtype(np.object_)
+
+
+def datatype_of(dtype: np.dtype[Any]) -> str | None:
+    """The datatype of fixed size that arrays of a numpy type have; `None` for any other type."""
+    return next((row.name for row in _core.datatypes() if row.size is not None and row.numpy_name == dtype.name), None)
 
 
 def pack_texts(texts: Iterable[bytes]) -> bytes:

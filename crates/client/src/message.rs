@@ -31,6 +31,8 @@ pub struct Outgoing {
     pub infer: bool,
     /// The id of its sequence, as the header that routes it says it.
     pub sequence: Option<String>,
+    /// Headers of this request alone, behind those of the target.
+    pub headers: Vec<(String, String)>,
 }
 
 /// An answer.

@@ -88,6 +88,7 @@ impl Prepared {
             pieces,
             infer: false,
             sequence: None,
+            headers: Vec::new(),
         };
         let head = head::request(target, &outgoing)?.replacen(JSON, &format!("Content-Type: {content_type}"), 1);
         Ok(Prepared::Http(joined(&head, &outgoing.pieces)))

@@ -6,15 +6,15 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from alipes.apps.description import Description, Inquiry
 from alipes.apps.process import AppProcess
 from alipes.apps.target import Target, is_app, target_of
-from alipes.config.options import ServerOptions
+from alipes.config.options import PredictorOptions, RepositoryOptions, ServerOptions
 from alipes.errors import ConfigError
 from alipes.process_folder import ProcessFolder
 from alipes.repository.app_folder import app_config, waiting_key, write_model
@@ -33,7 +33,17 @@ def apps_of(options: ServerOptions, ahead: AppProcess | None = None) -> Apps | N
         ConfigError: If a file that is named is not there, or no process can be started.
     """
     words = [path for path in options.repository.paths if is_app(path)]
-    return Apps(options, [target_of(word) for word in words], ahead) if words else None
+    return Apps(options, _targets(words, options.repository), ahead) if words else None
+
+
+def _targets(words: Sequence[str], repository: RepositoryOptions) -> list[Target]:
+    """The apps that words name. The name of the model is that of a store, where there is one."""
+    name = repository.model_name if not repository.stores else ""
+    if name and len(words) > 1:
+        raise ConfigError(
+            f"leave out --model-name, or name one app: it cannot name the models of {len(words)} apps", key="model-name"
+        )
+    return [replace(target_of(word), served_as=name) for word in words]
 
 
 class Apps:
@@ -120,8 +130,12 @@ class Apps:
         if before is not process:
             before.close()
             self._processes[target] = process
-        app = {"file": target.file} if target.file else {"module": target.module, "root": target.root}
+        app: dict[str, Any] = {"file": target.file} if target.file else {"module": target.module, "root": target.root}
         app |= {"state": _state(description.files), "secret": self._secret}
+        if target.served_as:
+            app["served_as"] = target.served_as
+        if flags := _predictor(self._options.predictor, target.served_as):
+            app["predictor"] = flags
         process.offer(waiting_key(app))
         for model in description.models:
             write_model(self.repository, app_config(model), {**app, "concurrency": model["concurrency"]})
@@ -159,6 +173,12 @@ def check_names(descriptions: Iterable[Description]) -> None:
                     'give one another name, as in @alipes.model(name="other")',
                     key="model-repository",
                 )
+
+
+def _predictor(options: PredictorOptions, served_as: str) -> dict[str, Any]:
+    """What the workers of an app know of the predictor behind it, as far as flags say anything."""
+    said = {name: value for name, value in asdict(options).items() if value != getattr(PredictorOptions(), name)}
+    return said | ({"model": served_as} if served_as else {})
 
 
 def _state(files: Sequence[str]) -> str:

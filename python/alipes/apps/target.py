@@ -25,6 +25,7 @@ class Target:
         module: Its module; empty where it is a file.
         root: Folder in which modules are looked for: the current one.
         name: The one model that is wanted; empty for all.
+        served_as: Another name for the only model that is wanted; empty for its own.
     """
 
     text: str
@@ -32,10 +33,12 @@ class Target:
     module: str = ""
     root: str = ""
     name: str = ""
+    served_as: str = ""
 
     def document(self) -> dict[str, str]:
         """What the process that describes the app reads."""
-        return {"file": self.file, "module": self.module, "root": self.root, "name": self.name}
+        place = {"file": self.file, "module": self.module, "root": self.root, "name": self.name}
+        return place | ({"served_as": self.served_as} if self.served_as else {})
 
 
 def is_app(text: str) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from alipes.client.function import Function, read_function
 from alipes.client.region_tensor import RegionTensor
-from alipes.datatypes import array_type
+from alipes.datatypes import array_type, datatype_of
 from alipes.errors import InvalidArgument
 from alipes.fitting import as_type
 
@@ -176,6 +176,8 @@ class Signature:
         Raises:
             InvalidArgument: If a name is unknown or missing.
         """
+        if not self.inputs and isinstance(values, Mapping):
+            return values  # the server says nothing of its inputs, as the KServe SDK's does, and checks them itself
         if not isinstance(values, Mapping):
             if len(self.inputs) != 1:
                 raise InvalidArgument(
@@ -199,7 +201,7 @@ class Signature:
         """
         inputs, sent = self.inputs, list[tuple[Any, ...]]()
         for name, value in self.named(values).items():
-            spec = inputs[name]
+            spec = inputs[name] if inputs else _undeclared(self.model, name, value)
             if isinstance(value, RegionTensor):
                 sent.append(spec.placed(self.model, value))
                 continue
@@ -217,6 +219,24 @@ def read_signature(metadata: Document, config: Document | None) -> Signature:
     required = frozenset(port["name"] for port in declared if not port.get("optional", False))
     name = str(metadata["name"])
     return Signature(name, inputs, outputs, required & inputs.keys(), read_function(name, config))
+
+
+def _undeclared(model: str, name: str, value: Value) -> TensorSpec:
+    """An input of which the server says nothing, as the array is.
+
+    Raises:
+        InvalidArgument: If the protocol has no datatype for the array.
+    """
+    if isinstance(value, RegionTensor):
+        raise InvalidArgument(f"model '{model}' does not say the datatype of '{name}': pass an array", model=model)
+    array = np.asarray(value)
+    datatype = "BYTES" if array.dtype.kind in _TEXT_KINDS else datatype_of(array.dtype)
+    if datatype is None:
+        raise InvalidArgument(
+            f"input '{name}' of model '{model}': the protocol has no {array.dtype.name}: convert it with .astype",
+            model=model,
+        )
+    return TensorSpec(name, datatype, array.shape)
 
 
 def _whole(value: npt.ArrayLike, held: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -46,7 +46,7 @@ def split_arguments(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], list[s
     Raises:
         ConfigError: If a flag is unknown or lacks its value.
     """
-    words = list(_written_out(argv))
+    words = list(_written_out(_without_workers(argv)))
     try:
         values = serve_command().make_context("alipes serve", words).params
     except click.NoSuchOption as error:
@@ -117,6 +117,28 @@ def _choose(
 
 def _complete(kind: str, context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(incomplete, type="dir" if kind == "folder" else "file")]
+
+
+def _without_workers(argv: Sequence[str]) -> list[str]:
+    """The same arguments without `--workers` and its number, where they name a predictor.
+
+    KServe adds `--workers` to the command line of a transformer whose `containerConcurrency` is set, for the processes
+    of its own SDK. An app says how many requests run at a time.
+    """
+    if not any(_flag_name(word) == "predictor-host" for word in argv):
+        return list(argv)
+    found: list[str] = []
+    words = iter(argv)
+    for word in words:
+        if _flag_name(word) != "workers":
+            found.append(word)
+        elif "=" not in word:
+            next(words, None)
+    return found
+
+
+def _flag_name(word: str) -> str:
+    return word.partition("=")[0].removeprefix("--").replace("_", "-") if word.startswith("--") else ""
 
 
 def _written_out(argv: Sequence[str]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from alipes.config.options import (
     Origin,
     PathOptions,
     PayloadOptions,
+    PredictorOptions,
     RepositoryOptions,
     Resource,
     ServerOptions,
@@ -57,6 +58,7 @@ _GROUPS: Final = {
     "gpu_metrics": GpuMetricsOptions,
     "keepalive": KeepaliveOptions,
     "repository": RepositoryOptions,
+    "predictor": PredictorOptions,
     "model": ModelOptions,
     "worker": WorkerOptions,
     "paths": PathOptions,
@@ -261,6 +263,11 @@ def _resource(text: str) -> Resource:
     return Resource(name=name, count=count, device=device[0] if device else None)
 
 
+def _may_be_app(path: str) -> bool:
+    """Whether a word in the place of a repository may name an app: `app.py`, `app.py:name`, `module:name`."""
+    return "://" not in path and (path.endswith(".py") or ":" in path)
+
+
 def _check(options: ServerOptions) -> None:
     """Refuse what contradicts itself, in Triton's words."""
     repository = options.repository
@@ -272,9 +279,10 @@ def _check(options: ServerOptions) -> None:
     if not repository.paths and not repository.stores and not repository.model_list:
         raise ConfigError("--model-repository must be specified", key="model-repository")
     stores = stores_of(repository.paths, repository.stores)
-    if repository.model_name and not stores:
+    if repository.model_name and not stores and not any(map(_may_be_app, repository.paths)):
         raise ConfigError(
-            "say where the model is: --model-store FOLDER\n--model-name names the model of a store, and there is none",
+            "say where the model is: --model-store FOLDER\n--model-name names the model of a store, or the only one of "
+            "an app, and there is neither",
             key="model-name",
         )
     if len(stores) > 1 and options.origins.get("model-name") == "flag":

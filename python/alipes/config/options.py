@@ -15,6 +15,7 @@ __all__ = [
     "ModelOptions",
     "Origin",
     "PathOptions",
+    "PredictorOptions",
     "RepositoryOptions",
     "Resource",
     "Restriction",
@@ -177,7 +178,8 @@ class RepositoryOptions:
         reload: Whether the source of apps is followed.
         stores: What may be a repository, several bare models or one.
         model_list: A file that lists models, each with where it lies; empty for none.
-        model_name: Name of the model of a store that is one model alone; empty for that of its folder.
+        model_name: Name of the model of a store that is one model alone, or of the only model of an app; empty for
+            that of its folder, or its own.
         files: Files of models that were named by themselves, each a model of its own name.
     """
 
@@ -196,6 +198,27 @@ class RepositoryOptions:
     model_list: str = ""
     model_name: str = ""
     files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictorOptions:
+    """The predictor behind the apps of the server, which `alipes.Predictor` calls.
+
+    Attributes:
+        host: Host, with a port where that is not the usual one; empty for none.
+        protocol: `v2` for HTTP with binary tensors, or `grpc-v2`.
+        use_ssl: Whether connections to it are encrypted.
+        timeout_s: Longest time of a call, in seconds; 0 leaves it to the app.
+        retries: Most further attempts at a call; None leaves it to the app.
+        health_check: Whether the models of an app are ready only while the predictor is.
+    """
+
+    host: str = ""
+    protocol: Literal["v2", "grpc-v2"] = "v2"
+    use_ssl: bool = False
+    timeout_s: float = 0.0
+    retries: int | None = None
+    health_check: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -442,6 +465,7 @@ class ServerOptions:
         http_cors_origins: Origins whose pages may send what changes something, and read answers; `("*",)` means all.
         http_allowed_hosts: Names that requests over HTTP may have in `Host`; `("*",)` means all.
         repository: Where models come from and when they are loaded.
+        predictor: What apps call that stand in front of another server.
         model: How model configurations are read.
         worker: What the processes of Python models may take.
         paths: Which ways of execution are taken.
@@ -486,6 +510,7 @@ class ServerOptions:
     http_cors_origins: tuple[str, ...]
     http_allowed_hosts: tuple[str, ...]
     repository: RepositoryOptions
+    predictor: PredictorOptions
     model: ModelOptions
     worker: WorkerOptions
     paths: PathOptions

@@ -58,6 +58,13 @@ def test_a_dash_alone_is_positional() -> None:
     assert names(["-"]) == ([], ["-"])
 
 
+def test_the_workers_that_kserve_adds_for_its_sdk_are_left_out() -> None:
+    for workers in (["--workers", "5"], ["--workers=5"]):
+        pairs, repositories = split_arguments(["app.py", "--predictor_host", "iris", *workers, "--http_port", "8080"])
+        assert [(flag.name, text) for flag, text in pairs] == [("predictor-host", "iris"), ("http-port", "8080")]
+        assert repositories == ["app.py"]
+
+
 @pytest.mark.parametrize(
     ("word", "mend"),
     [

@@ -43,7 +43,11 @@ fn timeout(limit: Duration) -> HeaderValue {
     HeaderValue::try_from(text).expect("digits and a letter")
 }
 
-fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ClientError> {
+/// A header as gRPC sends it.
+///
+/// # Errors
+/// What HTTP does not know or gRPC keeps for itself.
+pub fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ClientError> {
     let wrong = |why: &str| ClientError::new(Kind::Connect, format!("the header '{name}' cannot be sent: {why}"));
     let parsed = HeaderName::from_bytes(name.to_ascii_lowercase().as_bytes());
     let parsed = parsed.map_err(|_| wrong("its name is no name of a header"))?;

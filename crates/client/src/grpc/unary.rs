@@ -28,6 +28,7 @@ pub fn infer(message: &RequestMessage<'_>, owned: impl Fn(usize) -> Option<Bytes
         pieces,
         infer: true,
         sequence: sequence::of(message.parameters),
+        headers: Vec::new(),
     }
 }
 
@@ -43,6 +44,7 @@ pub fn control(method: &str, message: &[u8]) -> Outgoing {
         pieces: vec![wire.into()],
         infer: false,
         sequence: None,
+        headers: Vec::new(),
     }
 }
 
@@ -65,6 +67,10 @@ pub async fn call(
     let mut head = call::head(target, &request.path, limit)?;
     if let Some(id) = request.sequence.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
         head.headers_mut().entry(sequence::HEADER).or_insert(id);
+    }
+    for (name, value) in &request.headers {
+        let (name, value) = call::header(name, value)?;
+        head.headers_mut().append(name, value);
     }
     let received = exchange(requests.clone(), target, head, request.pieces, request.infer).await?;
     Ok(received.body)

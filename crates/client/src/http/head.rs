@@ -34,7 +34,7 @@ pub fn request(target: &Target, request: &Outgoing) -> Result<String, ClientErro
     if let Some(length) = request.json_length {
         let _ = write!(head, "Inference-Header-Content-Length: {length}\r\n");
     }
-    for (name, value) in &target.headers {
+    for (name, value) in target.headers.iter().chain(&request.headers) {
         check(name, value)?;
         let _ = write!(head, "{name}: {value}\r\n");
     }
@@ -123,7 +123,27 @@ fn same(part: &[u8], word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::target::Wire;
+
+    #[test]
+    fn headers_of_one_request_stand_behind_those_of_the_target() {
+        let headers = vec![("a".to_owned(), "1".to_owned())];
+        let target = Target::new("h:1", Wire::Http, headers, Duration::ZERO).unwrap();
+        let with = |name: &str, value: &str| Outgoing {
+            path: "/x".to_owned(),
+            verb: Verb::Get,
+            json_length: None,
+            pieces: Vec::new(),
+            infer: false,
+            sequence: None,
+            headers: vec![(name.to_owned(), value.to_owned())],
+        };
+        assert!(request(&target, &with("b", "2")).unwrap().contains("\r\na: 1\r\nb: 2\r\n"));
+        assert!(request(&target, &with("b", "2\r\nc: 3")).is_err());
+    }
 
     #[test]
     fn a_head_determines_the_end_of_its_body() {

@@ -33,6 +33,7 @@ pub fn infer(message: &RequestMessage<'_>, owned: impl Fn(usize) -> Option<Bytes
         pieces,
         infer: true,
         sequence: sequence::of(message.parameters),
+        headers: Vec::new(),
     }
 }
 

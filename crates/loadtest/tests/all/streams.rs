@@ -130,6 +130,7 @@ fn streaming(server: &StreamServer, decoupled: bool, pace: alipes_loadtest::Loop
         pieces,
         infer: true,
         sequence: None,
+        headers: Vec::new(),
     };
     let requests = vec![Prepared::stream(&target, &outgoing, decoupled).unwrap()];
     let source = Source { target, requests, sequences: None, weight: 1.0 };

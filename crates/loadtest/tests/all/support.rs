@@ -94,6 +94,7 @@ pub fn plan(address: SocketAddr, bodies: &[&str], pace: Loop, count: Option<u64>
             pieces,
             infer: false,
             sequence: None,
+            headers: Vec::new(),
         };
         Prepared::new(&target, &outgoing).unwrap()
     };
@@ -108,9 +109,9 @@ pub fn plan_of_sequences(address: SocketAddr, bodies: &[&str], length: usize, pa
     let source = &mut plan.sources[0];
     let prepare = |body: &&str| {
         let json = format!("{{\"id\":\"{body}\",\"parameters\":{{\"of\":{length}}}}}");
-        let (path, json_length) = ("/x".to_owned(), Some(json.len()));
-        let outgoing =
-            Outgoing { path, verb: Verb::Post, json_length, pieces: vec![json.into()], infer: true, sequence: None };
+        let (path, json_length, headers) = ("/x".to_owned(), Some(json.len()), Vec::new());
+        let pieces = vec![json.into()];
+        let outgoing = Outgoing { path, verb: Verb::Post, json_length, pieces, infer: true, sequence: None, headers };
         Prepared::OfSequence(Box::new(Unnumbered::new(&source.target, outgoing, None).unwrap()))
     };
     source.requests = bodies.iter().map(prepare).collect();

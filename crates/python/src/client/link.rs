@@ -57,7 +57,7 @@ impl ClientLink {
     }
 
     #[pyo3(signature = (
-        model, version, inputs, outputs = None, request_id = "", parameters = None, timeout_s = None
+        model, version, inputs, outputs = None, request_id = "", parameters = None, timeout_s = None, headers = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "what a request of the protocol may say")]
     fn infer<'py>(
@@ -70,9 +70,11 @@ impl ClientLink {
         request_id: &str,
         parameters: Option<&Bound<'py, PyDict>>,
         timeout_s: Option<f64>,
+        headers: Option<Vec<(String, String)>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let question = Question { model, version, inputs, outputs, request_id, parameters };
-        let answer = self.ask(py, question.encode(self.target.wire)?, timeout_s)?;
+        let request = Outgoing { headers: headers.unwrap_or_default(), ..question.encode(self.target.wire)? };
+        let answer = self.ask(py, request, timeout_s)?;
         python(py, &answer)
     }
 
@@ -102,7 +104,8 @@ impl ClientLink {
     }
 
     #[pyo3(signature = (
-        mailbox, number, model, version, inputs, outputs = None, request_id = "", parameters = None, timeout_s = None
+        mailbox, number, model, version, inputs, outputs = None, request_id = "", parameters = None, timeout_s = None,
+        headers = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "what a request of the protocol may say")]
     fn begin_infer(
@@ -117,9 +120,11 @@ impl ClientLink {
         request_id: &str,
         parameters: Option<&Bound<'_, PyDict>>,
         timeout_s: Option<f64>,
+        headers: Option<Vec<(String, String)>>,
     ) -> PyResult<ClientTask> {
         let question = Question { model, version, inputs, outputs, request_id, parameters };
-        self.begin(py, mailbox, number, question.encode(self.target.wire)?, timeout_s)
+        let request = Outgoing { headers: headers.unwrap_or_default(), ..question.encode(self.target.wire)? };
+        self.begin(py, mailbox, number, request, timeout_s)
     }
 
     #[pyo3(signature = (mailbox, number, path, body = None, timeout_s = None))]

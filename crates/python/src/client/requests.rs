@@ -74,5 +74,6 @@ pub fn control(wire: Wire, path: &str, body: Option<&[u8]>) -> Outgoing {
 }
 
 fn plain(path: &str, verb: Verb, body: Vec<u8>) -> Outgoing {
-    Outgoing { path: path.to_owned(), verb, json_length: None, pieces: vec![body.into()], infer: false, sequence: None }
+    let (path, pieces, headers) = (path.to_owned(), vec![body.into()], Vec::new());
+    Outgoing { path, verb, json_length: None, pieces, infer: false, sequence: None, headers }
 }

@@ -118,7 +118,8 @@ class PlainClient(ServerCalls, TritonAliases, CudaRegions):
             responses = yield from repeat_steps(attempts, asks.stream_step)
             return TransportReception(iter(responses), asks)
         yield from self._need_grpc_steps()
-        headers = [*self._headers, *sequence_header(options.sequence_id, self._headers)]
+        own = [*self._headers, *options.headers]
+        headers = [*own, *sequence_header(options.sequence_id, own)]
         where = (self.endpoint.address, self._connect_timeout_s, headers, self._encryption)
         try:
             request = yield from self._prepare_steps(model, inputs, outputs, options, ())

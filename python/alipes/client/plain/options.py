@@ -29,6 +29,7 @@ class Options:
         priority: 1 is highest, 0 is the model's default.
         queue_timeout_s: The longest wait in the model's queue.
         parameters: The model's own parameters.
+        headers: Headers of this request alone, beside those of the client; metadata, over gRPC.
     """
 
     version: str = ""
@@ -39,6 +40,7 @@ class Options:
     priority: int = 0
     queue_timeout_s: float | None = None
     parameters: Mapping[str, bool | int | float | str] | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def queue_timeout_us(self) -> int:
@@ -74,6 +76,7 @@ class RequestOptions(TypedDict, total=False):
         priority: 1 is highest, 0 is the model's default.
         queue_timeout_s: The longest wait in the model's queue.
         parameters: The model's own parameters.
+        headers: Headers of this request alone, beside those of the client; metadata, over gRPC.
     """
 
     version: int | str | None
@@ -85,6 +88,7 @@ class RequestOptions(TypedDict, total=False):
     priority: int
     queue_timeout_s: float | None
     parameters: Mapping[str, bool | int | float | str] | None
+    headers: Mapping[str, str] | None
 
 
 _SEQUENCE_HEADER: Final = "x-sequence-id"
@@ -181,6 +185,15 @@ def _parameters(name: str, value: Any) -> Mapping[str, bool | int | float | str]
     return value
 
 
+def _headers(name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, Mapping):
+        raise request_error(name, "a dictionary of texts", value)
+    for key, item in value.items():
+        if not isinstance(key, str) or not isinstance(item, str):
+            raise request_error(f"{name}[{key!r}]", "a text, with a text as its name", item)
+    return tuple(value.items())
+
+
 _CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "request_id": _text,
     "sequence_id": identifier,
@@ -189,5 +202,6 @@ _CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "priority": _priority,
     "queue_timeout_s": seconds,
     "parameters": _parameters,
+    "headers": _headers,
 }
 """Option -> its check; the version has one of its own."""

@@ -90,7 +90,8 @@ class PreparedRequest:
 
     def step(self, timeout_s: float | None) -> InferStep:
         """One attempt, within the time that is left."""
-        return InferStep((*self._arguments, timeout_s))
+        headers = self._options.headers
+        return InferStep((*self._arguments, timeout_s, headers) if headers else (*self._arguments, timeout_s))
 
     def on_stream(self) -> dict[str, Any]:
         """The arguments of `_core.ClientStream.send`; the server marks the last response."""
@@ -132,7 +133,7 @@ class PreparedRequest:
     ) -> list[str | tuple[str, dict[str, Any]]]:
         wanted: list[str | tuple[str, dict[str, Any]]] = []
         for name in outputs:
-            if name not in signature.outputs:
+            if signature.outputs and name not in signature.outputs:
                 names = ", ".join(f"'{known}'" for known in signature.outputs)
                 raise InvalidArgument(
                     f"model '{signature.model}' has no output '{name}': its outputs are {names}", model=signature.model

@@ -20,6 +20,7 @@ from alipes.config.flags.observation import LOG, METRICS, TRACING
 from alipes.config.flags.own import OWN
 from alipes.config.flags.payloads import PAYLOADS
 from alipes.config.flags.platforms import PLATFORMS
+from alipes.config.flags.predictor import PREDICTOR
 from alipes.config.flags.resources import BACKENDS, DEVICES, PATHS, RESPONSE_CACHE
 
 __all__ = [
@@ -98,7 +99,13 @@ FLAGS: Final = tuple(replace(flag, group=group) for group, flags in _TABLE.items
 OWN_GROUP: Final = "Everyday"
 """Heading of the flags of `alipes serve` alone."""
 
-SERVE_FLAGS: Final = (*(replace(flag, group=OWN_GROUP) for flag in OWN), *FLAGS)
+_PREDICTOR_GROUP: Final = "Predictor behind an app"
+
+SERVE_FLAGS: Final = (
+    *(replace(flag, group=OWN_GROUP) for flag in OWN),
+    *(replace(flag, group=_PREDICTOR_GROUP) for flag in PREDICTOR),
+    *FLAGS,
+)
 """Every flag of `alipes serve`: those, and in front of them its own."""
 
 OPTION_FLAGS: Final = tuple(flag for flag in SERVE_FLAGS if flag.option or flag.group != OWN_GROUP)

@@ -35,7 +35,7 @@ OWN: Final[tuple[Flag, ...]] = (
         "str",
         "",
         "Name of the model of --model-store, where that is one model alone; else models have the names of their "
-        "folders. Left out, INFERENCE_SERVICE_NAME or the name of the folder.",
+        "folders. Left out, INFERENCE_SERVICE_NAME or the name of the folder. Of an app with one model, its name.",
         option="repository.model_name",
     ),
     Flag(

@@ -36,7 +36,9 @@ def describe_into(question: str, result: int) -> None:
     """
     document = json.loads(question)
     try:
-        found: dict[str, Any] = {"models": describe(Source.of(document), document.get("name", ""))}
+        found: dict[str, Any] = {
+            "models": describe(Source.of(document), document.get("name", ""), document.get("served_as", ""))
+        }
     except AlipesError as error:
         found = {"error": str(error)}
     except BaseException as error:
@@ -46,18 +48,19 @@ def describe_into(question: str, result: int) -> None:
         json.dump(found, file)
 
 
-def describe(source: Source, name: str = "") -> list[dict[str, Any]]:
+def describe(source: Source, name: str = "", served_as: str = "") -> list[dict[str, Any]]:
     """The models of an app.
 
     Args:
         source: The app.
         name: The one that is wanted, by its own name or by that of the function; all where empty.
+        served_as: Another name for the only model that is wanted; its own where empty.
 
     Raises:
         ConfigError: If there is none, or one cannot be served.
         BaseException: Whatever the source raises.
     """
-    return [described(step) for step in declared(source.load(), name).values()]
+    return [described(step) for step in declared(source.load(), name, served_as).values()]
 
 
 def described(step: Step, plan: Plan | None = None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from alipes.errors import ConfigError
 from alipes.worker.apps.asks import Ask, ask_of, failed
+from alipes.worker.apps.callers import answering
 from alipes.worker.apps.misfit import MALFORMED, UNFIT, Misfit
 from alipes.worker.apps.options import Options
 from alipes.worker.apps.plan import Plan, has_method, plan_of
@@ -117,7 +118,9 @@ class Explainer:
             return None
         try:
             ask.read()
-            return ask.response(self._function(**ask.arguments))
+            with answering((request,)):
+                value = self._function(**ask.arguments)
+            return ask.response(value)
         except Exception as error:
             return failed(error, ask.failure)
 

@@ -12,6 +12,7 @@ from alipes.worker.apps.arrays import named_outputs, plan_of_arrays
 from alipes.worker.apps.forwarded import set_secret
 from alipes.worker.apps.options import Options, options_of
 from alipes.worker.apps.peers import KNOWN
+from alipes.worker.apps.predictor_flags import predictor_flags, predictors_are_ready, set_predictor_flags
 from alipes.worker.apps.served import ServedFunction
 from alipes.worker.apps.source import FILE, Source, declared
 from alipes.worker.apps.steps import Step
@@ -35,6 +36,9 @@ class TritonPythonModel:
         folder = Path(args["model_repository"]) / args["model_version"]
         document = json.loads((folder / FILE).read_text(encoding="utf-8"))
         set_secret(document.get("secret", ""))
+        set_predictor_flags(document.get("predictor", {}))
+        if predictor_flags().health_check:  # a model without `is_ready` is not asked
+            self.is_ready = predictors_are_ready
         config = json.loads(args["model_config"])
         step = _step(document, folder, args["model_name"], int(config.get("max_batch_size", 0)))
         device = f"cuda:{args['model_instance_device_id']}" if args["model_instance_kind"] == "GPU" else "cpu"
@@ -72,7 +76,7 @@ def _step(document: Mapping[str, Any], folder: Path, name: str, rows: int) -> St
     if "function" in document:  # it was exported
         served = getattr(module, document["function"])
         return Step(served, options_of(served) or Options(name, max_batch_size=rows))
-    steps = declared(module)
+    steps = declared(module, served_as=document.get("served_as", ""))
     KNOWN.update({name: (step.served, step.options) for name, step in steps.items()})
     if document["name"] not in steps:
         raise ConfigError(f"the app has no model '{document['name']}'; it has {', '.join(sorted(steps))}")

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from alipes.worker.apps.asks import Ask, ask_of, failed
+from alipes.worker.apps.callers import answering
 from alipes.worker.apps.joined import Joined
 from alipes.worker.apps.plan import Plan
 from alipes.worker.apps.rows import Rows, row_reader
@@ -59,15 +60,18 @@ class _OneByOne:
         self._bodies = bodies
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None]:
-        return [self._answer(ask_of(request, self._plan, self._bodies)) for request in requests]
+        return [self._answer(request) for request in requests]
 
     def close(self) -> None:
         pass
 
-    def _answer(self, ask: Ask) -> InferenceResponse:
+    def _answer(self, request: InferenceRequest) -> InferenceResponse:
+        ask = ask_of(request, self._plan, self._bodies)
         try:
             ask.read()
-            return ask.response(self._function(**ask.arguments))
+            with answering((request,)):
+                value = self._function(**ask.arguments)
+            return ask.response(value)
         except Exception as error:
             return failed(error, ask.failure)
 
@@ -81,6 +85,10 @@ class _Batches:
         self._bodies = bodies
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None]:
+        with answering(requests):
+            return self._answers(requests)
+
+    def _answers(self, requests: list[InferenceRequest]) -> list[InferenceResponse | None]:
         if self._rows is None:
             return [*self._one_by_one(requests)]
         found = self._rows.answers(requests)
@@ -121,14 +129,15 @@ class _Streams:
         for request in requests:
             sender, ask = request.get_response_sender(), ask_of(request, self._plan, self._bodies)
             self._free.acquire()
-            self._threads.submit(self._run, sender, ask)
+            self._threads.submit(self._run, request, sender, ask)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, sender: InferenceResponseSender, ask: Ask) -> None:
+    def _run(self, request: InferenceRequest, sender: InferenceResponseSender, ask: Ask) -> None:
         try:
-            self._send_all(sender, ask)
+            with answering((request,)):
+                self._send_all(sender, ask)
         except Exception as error:
             with contextlib.suppress(Exception):  # the caller may be gone
                 sender.send(failed(error, ask.failure))
@@ -179,7 +188,7 @@ class Coroutines:
         """Has a coroutine answer a request later, beside the others."""
         sender = request.get_response_sender()
         self._free.acquire()
-        self._loop.call_soon_threadsafe(self._start, sender, ask, function)
+        self._loop.call_soon_threadsafe(self._start, request, sender, ask, function)
 
     def close(self) -> None:
         """Cancels what still runs."""
@@ -197,8 +206,11 @@ class Coroutines:
         self._thread.join()
         self._loop.close()
 
-    def _start(self, sender: InferenceResponseSender, ask: Ask, function: Callable[..., Any]) -> None:
-        task = self._loop.create_task(self._run(sender, ask, function))
+    def _start(
+        self, request: InferenceRequest, sender: InferenceResponseSender, ask: Ask, function: Callable[..., Any]
+    ) -> None:
+        with answering((request,)):  # a task has the context in which it is made
+            task = self._loop.create_task(self._run(sender, ask, function))
         self._running[task] = sender
         task.add_done_callback(self._end)
         if self._watch is None or self._watch.done():

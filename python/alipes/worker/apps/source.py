@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from alipes.errors import ConfigError
-from alipes.worker.apps.options import Options, options_of
+from alipes.worker.apps.options import Options, checked, options_of
 from alipes.worker.apps.steps import Step, steps_of
 from alipes.worker.sources import import_file_as, open_folder
 
@@ -59,15 +59,16 @@ class Source:
         return import_file_as(file.stem, file)
 
 
-def declared(module: ModuleType, name: str = "") -> dict[str, Step]:
+def declared(module: ModuleType, name: str = "", served_as: str = "") -> dict[str, Step]:
     """The models of an app by their names, steps included.
 
     Args:
         module: The app.
         name: The one that is wanted with its steps, by its own name or by that of the function; all where empty.
+        served_as: Another name for the only model that is wanted; its own where empty.
 
     Raises:
-        ConfigError: If two have one name, or none is the one that is wanted.
+        ConfigError: If two have one name, none is the one that is wanted, or several would have the other name.
     """
     found: dict[str, tuple[Any, Options]] = {}
     for attribute, thing in vars(module).items():
@@ -86,6 +87,8 @@ def declared(module: ModuleType, name: str = "") -> dict[str, Step]:
     wanted = {key: one for key, one in found.items() if name in ("", key, getattr(one[0], "__name__", ""))}
     if not wanted:
         raise ConfigError(f"the app has no model '{name}'; it has {', '.join(sorted(found))}")
+    if served_as:
+        wanted = _renamed(wanted, served_as)
     steps: dict[str, Step] = {}
     for thing, options in wanted.values():
         for key, step in steps_of(thing, options).items():
@@ -93,3 +96,14 @@ def declared(module: ModuleType, name: str = "") -> dict[str, Step]:
                 raise ConfigError(f"two models are called '{key}', one of them a step: give one another name")
             steps[key] = step
     return steps
+
+
+def _renamed(wanted: dict[str, tuple[Any, Options]], name: str) -> dict[str, tuple[Any, Options]]:
+    """The only model under another name."""
+    if len(wanted) > 1:
+        raise ConfigError(
+            f"--model-name={name} names one model, and the app has {', '.join(sorted(wanted))}: serve one of them, as "
+            "in app.py:name"
+        )
+    ((thing, options),) = wanted.values()
+    return {name: (thing, checked(replace(options, name=name)))}

@@ -75,8 +75,9 @@ fn check_calls(input: &[u8]) {
         message.put_u32(length as u32);
         message.put_bytes(7, length);
         let pieces = vec![message.freeze()];
+        let (path, headers) = ("Echo".into(), Vec::new());
         let request =
-            Outgoing { path: "Echo".into(), verb: Verb::Post, json_length: None, pieces, infer: true, sequence: None };
+            Outgoing { path, verb: Verb::Post, json_length: None, pieces, infer: true, sequence: None, headers };
         let outcome = without_waiting(connection.ask(&target, request, None));
         answers += outcome.iter().map(Bytes::len).sum::<usize>();
         if let Err(error) = outcome {

@@ -34,6 +34,7 @@ use self::frames::{FrameHead, HEAD_BYTES};
 use self::head::Heads;
 use self::pending_call::{Headers, PendingCall};
 use crate::error::ClientError;
+use crate::grpc::call;
 use crate::message::Outgoing;
 use crate::sequence;
 use crate::target::Target;
@@ -132,10 +133,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> UnaryConnection<S> {
         request: Outgoing,
         limit: Option<Duration>,
     ) -> Result<Bytes, ClientError> {
+        // Read before anything counts as sent: the server remembers what the connection's own headers say.
+        let own = request.headers.iter().map(|(name, value)| call::header(name, value));
+        let own = own.collect::<Result<Vec<_>, _>>()?;
         let mut block = BytesMut::new();
         self.heads.write(target, &request.path, limit, &mut block)?;
         if let Some(id) = request.sequence.as_ref().filter(|_| !target.names(sequence::HEADER)) {
             Heads::add(sequence::HEADER, id, &mut block);
+        }
+        for (name, value) in &own {
+            Heads::add(name.as_str(), value.to_str().unwrap_or_default(), &mut block);
         }
         let mut call = PendingCall::new(self.number, self.first_window, request.infer);
         self.number += 2;

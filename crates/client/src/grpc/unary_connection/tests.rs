@@ -29,7 +29,8 @@ pub(super) fn framed(message: &[u8]) -> Bytes {
 
 fn request(method: &str, message: &[u8]) -> Outgoing {
     let pieces = framed(message).chunks(100_000).map(Bytes::copy_from_slice).collect();
-    Outgoing { path: method.to_owned(), verb: Verb::Post, json_length: None, pieces, infer: false, sequence: None }
+    let (path, headers) = (method.to_owned(), Vec::new());
+    Outgoing { path, verb: Verb::Post, json_length: None, pieces, infer: false, sequence: None, headers }
 }
 
 /// A server that says each message back, and does what other methods are named for.
@@ -54,6 +55,7 @@ async fn handle(request: Request<RecvStream>, mut answer: SendResponse<Bytes>) {
         answer.send_response(head.body(()).unwrap(), true).unwrap();
         return;
     }
+    let own = request.headers().get("x-own").map(|value| framed(value.as_bytes()).to_vec());
     let mut body = request.into_body();
     if method == "Hang" {
         std::future::pending::<()>().await;
@@ -70,7 +72,7 @@ async fn handle(request: Request<RecvStream>, mut answer: SendResponse<Bytes>) {
     }
     let head = Response::builder().header("content-type", "application/grpc").header("x-new", &method);
     let mut stream = answer.send_response(head.body(()).unwrap(), false).unwrap();
-    stream.send_data(message.into(), false).unwrap();
+    stream.send_data(own.unwrap_or(message).into(), false).unwrap();
     let mut trailers = HeaderMap::new();
     trailers.insert("grpc-status", "0".parse().unwrap());
     stream.send_trailers(trailers).unwrap();
@@ -110,6 +112,20 @@ async fn a_refused_call_keeps_the_connection() {
         assert!(connection.is_alive().await && !connection.is_spent());
         assert_eq!(ask(&mut connection, "Echo", b"y").await.unwrap(), "y");
     }
+}
+
+#[tokio::test]
+async fn headers_of_one_call_go_with_that_call_alone() {
+    let mut connection = connect();
+    let with = |name: &str, value: &str| Outgoing {
+        headers: vec![(name.to_owned(), value.to_owned())],
+        ..request("Echo", b"x")
+    };
+    assert_eq!(connection.ask(&target(), with("X-Own", "a"), None).await.unwrap(), "a");
+    assert_eq!(ask(&mut connection, "Echo", b"x").await.unwrap(), "x");
+    let error = connection.ask(&target(), with("grpc-timeout", "1S"), None).await.unwrap_err();
+    assert!(error.message.contains("grpc-timeout"), "{error}");
+    assert_eq!(connection.ask(&target(), with("x-own", "b"), None).await.unwrap(), "b");
 }
 
 #[tokio::test]

@@ -97,6 +97,7 @@ fn check_inference(wire: &[u8], piece: usize) {
         pieces: vec!["x".into()],
         infer: true,
         sequence: None,
+        headers: Vec::new(),
     };
     let (outcome, keep) = without_waiting(connection.ask(&target, request));
     assert!(!keep || connection.buffer.is_empty());
