@@ -63,6 +63,11 @@ class DirectLink:
             return model in KNOWN
         return await asyncio.get_running_loop().run_in_executor(_threads(), is_model_ready, model)
 
+    async def max_batch_size(self, model: str, limit_s: float) -> int:
+        """Rows that a call may have, of a function of this app; 0 of any other model."""
+        del limit_s
+        return KNOWN[model][1].max_batch_size if model in KNOWN else 0
+
     def close(self) -> None:
         """There is no connection to close."""
 

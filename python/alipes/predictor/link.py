@@ -47,6 +47,9 @@ class Link(Protocol):
     async def is_ready(self, model: str, limit_s: float | None) -> bool:
         """Whether a model can be called."""
 
+    async def max_batch_size(self, model: str, limit_s: float) -> int:
+        """Rows that a call may have; 0 where the model names none."""
+
     def close(self) -> None:
         """Closes the connections that no call uses now."""
 

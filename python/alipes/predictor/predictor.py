@@ -178,6 +178,26 @@ class Predictor:
         except (TimeoutError, AlipesError):
             return False
 
+    def max_batch_size(self) -> int:
+        """Rows that one call of the predictor's model may have; 0 where nobody says it.
+
+        Raises:
+            InferError: As `infer` does.
+        """
+        return int(awaited(self._max_batch_size()))
+
+    async def _max_batch_size(self) -> int:
+        flags = predictor_flags()
+        link, model = self._linked(flags), self._named(flags)
+        try:
+            async with asyncio.timeout(_READY_S):
+                return await link.max_batch_size(model, _READY_S)
+        except TimeoutError:
+            error: AlipesError = DeadlineExceeded("the time is up")
+        except AlipesError as failed:
+            error = failed
+        raise failure_of(error, model, str(link), _READY_S) from error
+
     def close(self) -> None:
         """Closes the connections that no call uses now; later calls open new ones."""
         if self._link is not None:

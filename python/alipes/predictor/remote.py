@@ -8,6 +8,7 @@ from typing import Any, Final
 from alipes.client.plain.aio import AsyncClient
 from alipes.client.plain.retry import Retry
 from alipes.client.tls import Tls
+from alipes.errors import NotFound, Unsupported
 from alipes.predictor.link import PredictorCall
 from alipes.worker.apps.predictor_flags import PredictorFlags
 
@@ -56,6 +57,14 @@ class RemoteLink:
     async def is_ready(self, model: str, limit_s: float | None) -> bool:
         """Whether a model can be called."""
         return await self._client.is_ready(model, timeout_s=limit_s)
+
+    async def max_batch_size(self, model: str, limit_s: float) -> int:
+        """Rows that a call may have; 0 where the model names none, or its server has no configurations."""
+        try:
+            config = await self._client.config(model, timeout_s=limit_s)
+        except (NotFound, Unsupported):
+            return 0
+        return int(config.get("max_batch_size", 0))
 
     def close(self) -> None:
         """Closes the connections that no call uses now."""
