@@ -99,6 +99,16 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
         "transformer": {"image": "transformer:1", "arguments": ["--x"], "environment": {"A": "1"}, "timeoutS": 9},
         "explainer": {"image": "explainer:1", "scaling": {"least": 1, "most": 2}},
     },
+    "transformer and explainer as apps": {
+        "predictor": IRIS,
+        "transformer": {"image": "apps:1", "app": "/app/transformer.py", "environment": {"A": "1"}},
+        "explainer": {"image": "apps:1", "app": "/app/explainer.py", "arguments": ["--enable_predictor_health_check"]},
+    },
+    "apps with knative": {
+        "mode": "Knative",
+        "predictor": IRIS | {"protocol": "grpc-v2"},
+        "transformer": {"image": "apps:1", "app": "/app/transformer.py", "scaling": {"least": 0}},
+    },
     "cache": {"predictor": IRIS, "cache": {"size": "2Gi", "nodeGroups": ["gpus"]}},
     "cache of the cluster": {"predictor": IRIS, "cache": {"size": "2G", "nodeGroups": ["a"], "wholeCluster": True}},
     "many models": {

@@ -5,7 +5,8 @@ What each language behind a fence means here; anything else fails, so that no bl
 =================  ====================================================================================
 ``bash``           typed into a shell; every command must succeed
 ``bash serve``     `alipes serve REPOSITORY [FLAGS]`: runs until the page ends, on free ports; where later
-                   blocks say `localhost:8000`, `:8001` or `:8002`, its real addresses are put in
+                   blocks say `localhost:8000`, `:8001` or `:8002`, its real addresses are put in. Beside it another
+                   one runs at `--port=8080`, whose addresses stand for `localhost:8080` and the two ports behind
 ``console``        commands behind `$ `, each followed by what it prints; `...` stands for anything
 ``python``         a program; must succeed
 ``LANGUAGE file``  the content of that file, written before the next block runs (`pbtxt models/a/config.pbtxt`)
@@ -34,6 +35,7 @@ from support.blocks import Block, Command, commands, fits
 from support.server import ServerProcess
 
 _ROOT = Path(__file__).parents[2]
+_FIRST_PORT = 8000
 _SHELL = ("bash", "-eu", "-o", "pipefail", "-c")
 # A page of PyTorch imports it with each command; a loaded machine is slow at that.
 _TIMEOUT_S = 300.0
@@ -45,7 +47,7 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         """Begins in an empty folder."""
         self._folder = folder
-        self._servers: list[ServerProcess] = []
+        self._servers: list[tuple[int, ServerProcess]] = []
         # `alipes` and `python` are those of the environment under test.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         # The variables of the `make` around the tests are not for the `make` of a page.
@@ -57,7 +59,7 @@ class Reader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for server in self._servers:
+        for _, server in self._servers:
             server.kill()
 
     def follow(self, block: Block) -> None:
@@ -106,22 +108,24 @@ class Reader:
         )
 
     def _serve(self, script: str) -> None:
-        words = shlex.split(script.replace("\\\n", " "), comments=True)
+        words = shlex.split(self._with_addresses(script.replace("\\\n", " ")), comments=True)
         assert words[:2] == ["alipes", "serve"], f"this starts no server: {script!r}"
-        repository, *flags = words[2:]
+        ports = [word for word in words if word.startswith("--port=")]
+        repository, *flags = [word for word in words[2:] if word not in ports]
         place = repository if repository.startswith("-") else self._folder / repository  # a store is a flag
         server = ServerProcess(place, *flags, folder=self._folder)
-        self._servers.append(server)
+        first = int(ports[0].partition("=")[2]) if ports else _FIRST_PORT
+        self._servers.append((first, server))
         server.wait_until_started()
 
     def _with_addresses(self, text: str) -> str:
-        """The text with the real addresses of the server that was started last."""
-        if not any(f"localhost:{port}" in text for port in (8000, 8001, 8002)):
-            return text
-        assert self._servers, "the page asks a server before it starts one"
-        server = self._servers[-1]
-        for port, address in ((8000, server.http), (8001, server.grpc), (8002, server.metrics)):
-            text = text.replace(f"localhost:{port}", address)
+        """The text with the real addresses of the servers in place of those that the page says."""
+        for first, server in reversed(self._servers):  # what was started last counts
+            for port, endpoint in enumerate(("http", "grpc", "metrics"), start=first):
+                if f"localhost:{port}" in text:
+                    text = text.replace(f"localhost:{port}", getattr(server, endpoint))
+        unknown = [port for port in range(_FIRST_PORT, _FIRST_PORT + 3) if f"localhost:{port}" in text]
+        assert not unknown, "the page asks a server before it starts one"
         return text
 
     def _write(self, file: str, content: str) -> None:

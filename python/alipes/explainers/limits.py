@@ -93,7 +93,7 @@ class Meter:
         Args:
             passes: Complete passes.
         """
-        spent = "seconds" if self.calls < self.limits.calls else "calls"
+        spent = "seconds" if self.left_s <= 0 else "calls"
         limit = getattr(self.limits, spent)
         return DeadlineExceeded(
             f"the explanation reached its limit of {limit:g} {spent} after {self.calls} calls of the predictor, with "

@@ -47,9 +47,13 @@ def shapley_explanations(  # noqa: PLR0913, PLR0917 - what one request brings to
     parts: dict[int, list[str]] = {}
 
     def one_pass(at: int, number: int) -> npt.NDArray[np.float64]:
-        target = targets[at]
+        target, count = targets[at], _count(masker, inputs[at])
+        if count == 1:  # one order alone; SHAP's clusters of words need two
+            bases[at] = float(evaluate(masker(np.zeros(1, bool), inputs[at])[0])[:, target].mean())
+            parts[at] = [str(inputs[at])]
+            return np.array([float(predictions[at, target]) - bases[at]])
         with seeded((seed + number) % 2**31):
-            found = explainer(_alone(inputs, at), max_evals=2 * _count(masker, inputs[at]) + 1, silent=True)
+            found = explainer(_alone(inputs, at), max_evals=2 * count + 1, silent=True)
         bases[at] = float(np.asarray(found.base_values).reshape(1, -1)[0, target])
         if isinstance(inputs[at], str):
             parts[at] = [str(part) for part in found.data[0]]

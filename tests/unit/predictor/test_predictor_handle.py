@@ -72,7 +72,9 @@ def test_further_attempts_stay_within_the_budget_of_all_calls() -> None:
 
 
 def test_a_function_answers_where_the_predictor_fails() -> None:
-    predictor = Predictor("m", f"http://{unused_address()}", retry=QUICK, fallback=lambda inputs: {"y": inputs["x"] + 1})
+    predictor = Predictor(
+        "m", f"http://{unused_address()}", retry=QUICK, fallback=lambda inputs: {"y": inputs["x"] + 1}
+    )
     assert predictor.infer(X)["y"].tolist() == [[2.0, 2.0]]
 
 
@@ -92,7 +94,7 @@ def test_a_fallback_that_fails_too_leaves_the_first_reason() -> None:
         raise KeyError("nothing")
 
     predictor = Predictor("m", f"http://{unused_address()}", retry=QUICK, fallback=broken)
-    with pytest.raises(NotReady, match="does not answer.*and its fallback fails: 'nothing'"):
+    with pytest.raises(NotReady, match=r"does not answer.*and its fallback fails: 'nothing'"):
         predictor.infer(X)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
     reserve=st.integers(0, 20),
     calls=st.lists(st.integers(0, 5), max_size=100),
 )
-def test_a_budget_never_allows_more_than_its_share_and_its_reserve(share: float, reserve: int, calls: list[int]) -> None:
+def test_a_budget_stays_within_its_share_and_reserve(share: float, reserve: int, calls: list[int]) -> None:
     budget = RetryBudget(share, reserve)
     taken = 0
     for number, attempts in enumerate(calls, start=1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from alipes.deploy.description import Resources
+from alipes.deploy.kserve.container import CONTAINER, GRPC_PORT, HTTP_PORT, server_container
 from alipes.deploy.kserve.description import KServe
 from alipes.deploy.kserve.faults import METRICS, scaler_of
 from alipes.deploy.kserve.parts import Component, Scaling
@@ -20,16 +21,39 @@ _SERVICE_LABEL: Final = "serving_kserve_io_inferenceservice"
 
 def component(described: Component, wanted: KServe) -> Object:
     """A transformer or an explainer."""
-    container: Object = {"name": "kserve-container", "image": described.image}
-    if described.arguments:
-        container["args"] = list(described.arguments)
+    container = _app_container(described, wanted) if described.app else _own_container(described)
     if described.environment:
         container["env"] = variables(described.environment)
     container["resources"] = resources(described.resources)
     spec = scaling_fields(described.scaling, wanted.mode, wanted.name)
     if described.timeout_s:
         spec["timeout"] = described.timeout_s
-    return spec | pod_fields(wanted, described.resources) | {"containers": [container]}
+    pod = pod_fields(wanted, described.resources) | {"containers": [container]}
+    if described.app:
+        pod["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    return spec | pod
+
+
+def _own_container(described: Component) -> Object:
+    """A container that starts by itself."""
+    container: Object = {"name": CONTAINER, "image": described.image}
+    return container | ({"args": list(described.arguments)} if described.arguments else {})
+
+
+def _app_container(described: Component, wanted: KServe) -> Object:
+    """A container in which `alipes serve` runs an app. KServe adds the model's name behind the arguments.
+
+    Without Knative the predictor has a port for gRPC; with it, KServe adds the predictor's only address.
+    """
+    served = [described.app]
+    if wanted.mode == "Standard":
+        served += [f"--predictor_host={wanted.name}-predictor:{GRPC_PORT}", "--predictor_protocol=grpc-v2"]
+    elif wanted.predictor.protocol == "grpc-v2":
+        served.append("--predictor_protocol=grpc-v2")
+    container = server_container(wanted, described.image, [*served, *described.arguments])
+    if wanted.mode == "Knative":
+        container["ports"] = [{"name": "http1", "containerPort": HTTP_PORT, "protocol": "TCP"}]
+    return container
 
 
 def scaling_annotations(scaling: Scaling, mode: str) -> dict[str, str]:

@@ -185,10 +185,12 @@ class Nodes(Part, frozen=True, kw_only=True):
 
 
 class Component(Part, frozen=True, kw_only=True):
-    """A transformer or an explainer: a container of your own.
+    """A transformer or an explainer: an app that `alipes serve` runs, or a container of your own.
 
     Attributes:
         image: The image.
+        app: The app in the image, such as `/app/transformer.py`: it runs with the ports and probes of the predictor,
+            which it calls over gRPC. Without one the image starts a program of its own.
         arguments: Of its program. KServe adds the model's name and the predictor's address.
         environment: Variables.
         resources: Of each container.
@@ -197,6 +199,7 @@ class Component(Part, frozen=True, kw_only=True):
     """
 
     image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^\S+$")]
+    app: Annotated[str, Meta(max_length=1024, pattern=r"^(|[^\s-]\S*)$")] = ""
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     resources: Resources = Resources()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from alipes.deploy.kserve.component import pod_fields, resources, scaling_fields, variables
+from alipes.deploy.kserve.container import CONTAINER, GRPC_PORT, HTTP_PORT
 from alipes.deploy.kserve.description import Canary, KServe
 from alipes.deploy.kserve.parts import Batcher, Logger, PayloadLog, Storage
-from alipes.deploy.kserve.runtimes import CONTAINER, GRPC_PORT, HTTP_PORT, MANY, runtime_name
+from alipes.deploy.kserve.runtimes import MANY, runtime_name
 
 __all__ = ["canary", "predictor"]
 

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from alipes.deploy.kserve.container import METRICS_PORT, server_container
 from alipes.deploy.kserve.description import KServe
 from alipes.deploy.kserve.metadata import GROUP, metadata
 
-__all__ = ["CONTAINER", "FORMATS", "GRPC_PORT", "HTTP_PORT", "METRICS_PORT", "MODELS", "runtime_name", "runtimes"]
+__all__ = ["FORMATS", "MODELS", "runtime_name", "runtimes"]
 
 Object = dict[str, Any]
 
-CONTAINER: Final = "kserve-container"
-"""The name by which KServe knows the container of the server."""
 MODELS: Final = "/mnt/models"
 """Where KServe puts models."""
-HTTP_PORT: Final = 8080
-"""The port that KServe's agent and its probes assume."""
-GRPC_PORT: Final = 9000
-METRICS_PORT: Final = 8002
 MANY: Final = "models"
 """The suffix of the runtime of services with many models."""
 
@@ -38,8 +33,6 @@ PICKLED: Final = frozenset({"sklearn", "mlflow"})
 """Formats whose models are pickles as a rule."""
 SERVICE: Final = "{{.Name}}"
 """What KServe replaces by the name of the service."""
-_FAILURES: Final = 3
-"""Questions without an answer after which a server counts as not ready; as dead after ten times as many."""
 
 
 def runtime_name(wanted: KServe, model_format: str) -> str:
@@ -100,43 +93,4 @@ def _models(wanted: KServe, formats: Sequence[str], *, many: bool) -> list[str]:
 
 
 def _container(wanted: KServe, formats: Sequence[str], *, many: bool) -> Object:
-    container: Object = {
-        "name": CONTAINER,
-        "image": wanted.image,
-        "command": ["alipes", "serve"],
-        "args": [
-            *_models(wanted, formats, many=many),
-            f"--http-port={HTTP_PORT}",
-            f"--grpc-port={GRPC_PORT}",
-            f"--metrics-port={METRICS_PORT}",
-            f"--exit-timeout-secs={wanted.exit_timeout_s}",
-        ],
-        "startupProbe": _probe(wanted, "ready", -(-wanted.probes.startup_s // wanted.probes.period_s)),
-        "readinessProbe": _probe(wanted, "ready", _FAILURES),
-        "livenessProbe": _probe(wanted, "live", 10 * _FAILURES),
-        "securityContext": {
-            "runAsNonRoot": True,
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],
-    }
-    if wanted.mode == "Standard":  # Knative has one port, which the service names, and its own way to stop
-        container["ports"] = [
-            {"name": name, "containerPort": port, "protocol": "TCP"}
-            for name, port in (("http1", HTTP_PORT), ("grpc", GRPC_PORT), ("metrics", METRICS_PORT))
-        ]
-        if wanted.pause_s:
-            container["lifecycle"] = {"preStop": {"sleep": {"seconds": wanted.pause_s}}}
-    return container
-
-
-def _probe(wanted: KServe, state: str, failures: int) -> Object:
-    return {
-        "httpGet": {"path": f"/v2/health/{state}", "port": HTTP_PORT},
-        "periodSeconds": wanted.probes.period_s,
-        "timeoutSeconds": wanted.probes.timeout_s,
-        "failureThreshold": failures,
-    }
+    return server_container(wanted, wanted.image, _models(wanted, formats, many=many))

@@ -187,3 +187,32 @@ def test_annotations_of_a_service_lie_beside_those_that_say_how_it_runs() -> Non
 def test_a_runtime_says_whose_server_it_runs() -> None:
     for runtime in objects({"predictor": IRIS}, *RUNTIMES):
         assert runtime["metadata"]["annotations"] == {"serving.kserve.io/server-type": "alipes"}
+
+
+@pytest.mark.parametrize(
+    ("name", "component", "address"),
+    [
+        ("transformer and explainer as apps", "transformer", ("iris-predictor:9000", "grpc-v2")),
+        ("transformer and explainer as apps", "explainer", ("iris-predictor:9000", "grpc-v2")),
+        ("apps with knative", "transformer", ("iris-predictor.default", "grpc-v2")),
+    ],
+)
+def test_an_app_around_a_predictor_starts_with_what_kserve_adds(
+    name: str, component: str, address: tuple[str, str]
+) -> None:
+    values = {"name": "iris", **VALUE_SETS[name]}
+    (container,) = service(values)["spec"][component]["containers"]
+    assert container["command"] == ["alipes", "serve"]
+    words = list(container["args"])
+    # KServe adds these where no argument begins so: transformer_custom.go, explainer_custom.go.
+    added = {"--model_name": "iris", "--predictor_host": "iris-predictor.default", "--http_port": "8080"}
+    for flag, value in added.items():
+        if not any(word.startswith(flag) for word in container["args"]):
+            words += [flag, value]
+    options = parse_flags(words, {})
+    assert options.repository.paths == (values[component]["app"],)
+    assert options.repository.model_name == "iris"
+    assert (options.predictor.host, options.predictor.protocol) == address
+    assert (options.http.port, options.grpc.port, options.metrics.port) == (8080, 9000, 8002)
+    assert options.predictor.health_check == (component == "explainer")
+    assert container["readinessProbe"]["httpGet"] == {"path": "/v2/health/ready", "port": 8080}
