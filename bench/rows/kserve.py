@@ -23,6 +23,10 @@ CONNECTIONS = 64
 FLOWERS = ((6.8, 2.8, 4.8, 1.4), (6.0, 3.4, 4.5, 1.6))
 CLASSES = (1, 1)
 
+#: How a transformer of the SDK asks its predictor.
+PROTOCOLS = ("v1", "grpc-v2")
+ROW = [1.0, 2.0, 3.0, 4.0]
+
 #: Starts a contender for a document, in an environment of the SDK or in ours.
 Start = Callable[[Document], Endpoint]
 
@@ -40,7 +44,11 @@ def kserve_rows() -> list[Row]:
         _ScriptRow(_facts("kserve_sdk", "A predictor of KServe's SDK, V1", 6), plain),
         _ScriptRow(_facts("kserve_sdk_async", "A predictor of KServe's SDK with async handlers, V1", 6), chain),
     ]
-    return [*iris, *scripts]
+    pairs = [
+        _PairRow(_pair_facts("kserve_pair", "A transformer and its predictor"), "shifter"),
+        _PairRow(_pair_facts("kserve_pair_rows", "A transformer of rows and its predictor"), "shifter_of_rows"),
+    ]
+    return [*iris, *scripts, *pairs]
 
 
 def label(workers: int) -> str:
@@ -53,16 +61,28 @@ def several_workers() -> tuple[int, ...]:
     return tuple(sorted({1, os.cpu_count() or 1}))
 
 
+def _pair_facts(name: str, title: str) -> Facts:
+    targets = tuple(Target(ALIPES, pair_label(protocol), 8) for protocol in PROTOCOLS)
+    return Facts(name, f"{title}, V1, {CONNECTIONS} connections", RATE, Better.MORE, targets)
+
+
+def pair_label(protocol: str) -> str:
+    """A transformer and a predictor of the SDK, by how the one asks the other."""
+    return f"KServe SDK, {protocol}"
+
+
 def _facts(name: str, title: str, bound: float) -> Facts:
     targets = tuple(Target(ALIPES, label(workers), bound) for workers in several_workers())
     return Facts(name, f"{title}, {CONNECTIONS} connections", RATE, Better.MORE, targets)
 
 
 def _v1(model: str, instances: object, expected: tuple[float, ...]) -> Document:
-    def numbers(answer: dict[str, object]) -> object:
-        return answer["predictions"]
+    path = f"/v1/models/{model}:predict"
+    return Document(f"{model}_v1", path, {"instances": instances}, expected, _predictions)
 
-    return Document(f"{model}_v1", f"/v1/models/{model}:predict", {"instances": instances}, expected, numbers)
+
+def _predictions(answer: dict[str, object]) -> object:
+    return answer["predictions"]
 
 
 def _v2() -> Document:
@@ -111,6 +131,32 @@ class _ScriptRow:
             return kserve.start_sdk(folder, PREDICTORS, workers, self.document)
 
         return [_cell(ALIPES, ours, self.document), *_sdk_cells(fleet, self.document, sdk)]
+
+
+@dataclass(frozen=True)
+class _PairRow:
+    facts: Facts
+    #: The transformer's file in `bench/apps`.
+    transformer: str
+
+    def cells(self, fleet: Fleet) -> Sequence[Cell]:
+        """A transformer and its predictor, both ours; and both the SDK's, over V1 and over gRPC."""
+        doubled = tuple(2 * value for value in ROW)
+        shifted = tuple(2 * (value + 1) for value in ROW)
+        # Rows are the argument of one transformer, and the document of the other.
+        document = _v1("shift", [ROW], shifted)
+        if self.transformer == "shifter":
+            document = Document("shift", "/shift", {"instances": [ROW]}, shifted, _predictions)
+        ours = fleet.of_row(kserve.start_pair(self.transformer, document, _v1("double", [ROW], doubled)))
+        cells = [_cell(ALIPES, ours, document)]
+        theirs, behind = _v1("shift", [ROW], shifted), _v1("shift", [ROW], doubled)
+        for protocol in PROTOCOLS:
+            found = fleet.peer_of_row(
+                PEER, PEER, lambda folder, protocol=protocol: kserve.start_sdk_pair(folder, protocol, theirs, behind)
+            )
+            if found is not None:
+                cells.append(_cell(pair_label(protocol), found, theirs))
+        return cells
 
 
 def _sdk_cells(fleet: Fleet, document: Document, start: Callable[[Path, int], Endpoint]) -> list[Cell]:

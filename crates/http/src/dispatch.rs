@@ -183,9 +183,10 @@ fn called_model(service: &Service, route: &Route<'_>, headers: &HeaderMap) -> Op
     let find = |model: &str, version: &str| service.lookup_divided(model, version, |name| header(headers, name)).ok();
     match route {
         // Most servers have no such model, and nobody looks for one there.
-        Route::Infer { model, version } | Route::Predict { model, version } if service.registry.takes_whole() => {
+        Route::Infer { model, version } if service.registry.takes_whole() => {
             find(model, version).filter(|model| model.is_whole())
         }
+        Route::Predict { model, version } => find(model, version).filter(|model| model.predicts_by_call()),
         Route::ExplainPrediction { model, version } => find(model, version).filter(|model| model.explains()),
         _ => None,
     }

@@ -20,6 +20,9 @@ pub struct CallEndpoint {
     /// Requests of V1 for explanations that name the model are calls as well.
     #[serde(default)]
     pub explain: bool,
+    /// Requests of V1 for predictions that name the model are calls as well.
+    #[serde(default)]
+    pub predict: bool,
 }
 
 fn yes() -> bool {
@@ -82,7 +85,8 @@ mod tests {
         assert!(!endpoint.takes("PUT") && !endpoint.takes("post") && !endpoint.takes("HEAD"));
         assert_eq!(endpoint.allow(), "POST, GET");
         let plain = read(r#"{"methods": ["DELETE"]}"#).unwrap();
-        assert!(!plain.stream && plain.head && !plain.whole && !plain.explain);
+        assert!(!plain.stream && plain.head && !plain.whole && !plain.explain && !plain.predict);
+        assert!(read(r#"{"methods": ["POST"], "predict": true}"#).unwrap().predict);
         assert!(read(r#"{"methods": ["POST"], "explain": true}"#).unwrap().explain);
         assert!(read(r#"{"methods": ["POST"], "whole": true}"#).unwrap().whole);
         assert!(!read(r#"{"methods": ["POST"], "head": false}"#).unwrap().head);

@@ -33,6 +33,7 @@ class CallEndpoint(TypedDict):
         head: Whether the model looks at method, query and headers. If not, a JSON body comes by itself.
         whole: Whether requests of the inference protocols that name the model are calls too, whatever they hold.
         explain: Whether requests of V1 for explanations are calls too.
+        predict: Whether requests of V1 for predictions are calls too.
     """
 
     methods: list[str]
@@ -40,6 +41,7 @@ class CallEndpoint(TypedDict):
     head: bool
     whole: bool
     explain: bool
+    predict: bool
 
 
 def has_call_endpoint(config: ModelConfig) -> bool:
@@ -87,17 +89,18 @@ def _parse(text: str, name: str) -> CallEndpoint:
     some = bool(methods) or members.get("explain") is True
     if not (isinstance(methods, list) and some and all(method in METHODS for method in methods)):
         raise _bad(name, f"'methods' must be a list of some of {', '.join(METHODS)}, got {json.dumps(methods)}")
-    head, whole, explain = members.get("head", True), members.get("whole", False), members.get("explain", False)
-    for member, value in (("stream", stream), ("head", head), ("whole", whole), ("explain", explain)):
-        if not isinstance(value, bool):
-            raise _bad(name, f"'{member}' must be true or false, got {json.dumps(value)}")
-    return {
+    found: CallEndpoint = {
         "methods": list(dict.fromkeys(methods)),
         "stream": stream,
-        "head": head,
-        "whole": whole,
-        "explain": explain,
+        "head": members.get("head", True),
+        "whole": members.get("whole", False),
+        "explain": members.get("explain", False),
+        "predict": members.get("predict", False),
     }
+    for member, value in found.items():
+        if member != "methods" and not isinstance(value, bool):
+            raise _bad(name, f"'{member}' must be true or false, got {json.dumps(value)}")
+    return found
 
 
 def _bad(name: str, what: str) -> ConfigError:

@@ -26,6 +26,9 @@ __all__ = [
 SIGNATURE: Final = "signature"
 """The parameter by which clients know how a function is called: `client.call` reads it."""
 
+_DOCUMENT: Final = "document"
+"""The only input of a model that takes documents."""
+
 APP_FILE: Final = "app.json"
 """File of a version that says which function of which source it runs; clients do not see it."""
 
@@ -67,10 +70,14 @@ def app_config(model: Mapping[str, Any]) -> ModelConfig:
 def call_endpoint(model: Mapping[str, Any]) -> str:
     """The parameter by which `POST /<name>` reaches a model of an app, with headers and query if it looks at them.
 
-    So do requests of V1 for explanations, where it has some.
+    So do requests of V1 for explanations, where it has some; and those for predictions, where it takes documents.
     """
     endpoint = {"methods": ["POST"], "stream": bool(model["is_stream"]), "head": bool(model["looks_at_head"])}
-    return json.dumps(endpoint | ({"explain": True} if model["explanation"] is not None else {}))
+    if model["explanation"] is not None:
+        endpoint["explain"] = True
+    if not model["is_stream"] and [one["name"] for one in model["inputs"]] == [_DOCUMENT]:
+        endpoint["predict"] = True
+    return json.dumps(endpoint)
 
 
 def write_model(repository: Path, config: ModelConfig, app: Mapping[str, Any]) -> None:

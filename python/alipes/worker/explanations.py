@@ -1,4 +1,4 @@
-"""Requests of V1 for explanations among those of a model, and the method `explain` of a Python model that answers them.
+"""Requests of V1 that are calls, and those for explanations among those of a model, and the method `explain` of a Python model that answers them.
 
 They come as calls to models whose parameter `endpoint` says `"explain": true`.
 """
@@ -14,21 +14,31 @@ if TYPE_CHECKING:
     from alipes._core import InferenceRequest, InferenceResponse
     from alipes.worker.setup import Setup
 
-__all__ = ["EXPLAIN", "is_for_explanation", "merged", "with_explanations"]
+__all__ = ["EXPLAIN", "is_for_explanation", "is_for_prediction", "merged", "with_explanations"]
 
 EXPLAIN: Final = "explain"
 """The method."""
 
 _VERB: Final = ":explain"
+_PREDICT: Final = ":predict"
 _PATH: Final = "alipes.path"
 _BAD_REQUEST: Final = 400
 
 
+def is_for_prediction(request: InferenceRequest) -> bool:
+    """Whether a request of V1 asks for a prediction."""
+    return _has_verb(request, _PREDICT)
+
+
 def is_for_explanation(request: InferenceRequest) -> bool:
     """Whether a request asks for an explanation."""
+    return _has_verb(request, _VERB)
+
+
+def _has_verb(request: InferenceRequest, verb: str) -> bool:
     parameters = request.parameters() or ""
     # Most parameters are not read: the path is among those of few requests.
-    return _VERB in parameters and str(json.loads(parameters).get(_PATH, "")).endswith(_VERB)
+    return verb in parameters and str(json.loads(parameters).get(_PATH, "")).endswith(verb)
 
 
 def merged(

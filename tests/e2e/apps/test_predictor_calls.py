@@ -93,6 +93,12 @@ async def careful(instances: list[float]) -> list[float]:
 
 
 @alipes.model
+async def documents(instances: list[dict[str, float]], scale: float = 1.0) -> dict[str, list[float]]:
+    rows = np.array([[one["x"] * scale] for one in instances], np.float32)
+    return {"predictions": (await double.infer_async({"x": rows}))["output_0"][:, 0].tolist()}
+
+
+@alipes.model
 async def wrong(instances: list[float]) -> list[float]:
     return (await narrow.infer_async({"x": np.array(instances, np.float32)}))["output_0"].tolist()
 """
@@ -150,6 +156,19 @@ def test_a_function_calls_the_predictor_behind_it(transformer: ServerProcess, mo
     for rows in ([1.0], [1.0, 2.0, 3.0]):
         answer = call(transformer, model, rows)
         assert (answer.status, answer.document) == (200, [2 * (row + 1) for row in rows])
+
+
+def test_functions_answer_predictions_of_v1(transformer: ServerProcess) -> None:
+    def predict(model: str, body: object) -> Answer:
+        return ask(f"http://{transformer.http}/v1/models/{model}:predict", body)
+
+    answer = predict("documents", {"instances": [{"x": 1.0}, {"x": 2.0}], "scale": 10})
+    assert (answer.status, answer.document) == (200, {"predictions": [20.0, 40.0]})
+    assert predict("shift", {"instances": [1.0, 2.0]}).document == {"predictions": [4.0, 6.0]}
+    refused = predict("documents", {"instances": [{"x": "one"}]})
+    assert refused.status == 400
+    assert "$.instances[0]" in refused.document["error"]
+    assert predict("documents", b"{").status == 400
 
 
 def test_a_predictor_that_is_too_slow_ends_with_its_time(transformer: ServerProcess, fresh_notes: Notes) -> None:
@@ -281,5 +300,19 @@ def test_headers_that_are_forwarded_to_models_continue_a_trace(serve: Serve, fol
         with alipes.Client(f"http://{transformer.http}") as client:
             headers = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
             client.infer("shift", {"instances": np.array([1.0])}, headers=headers)
+        until(lambda: any(span.name == "InferRequest" for span in collector.spans))
+        assert {span.trace for span in collector.spans} == {trace}
+
+
+def test_a_call_of_v1_continues_its_trace_by_itself(serve: Serve, folder: Path, notes: Notes) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    with Collector() as collector:
+        tracing = [f"--trace-config={one}" for one in ("mode=opentelemetry", "level=TIMESTAMPS", "rate=0")]
+        tracing.append(f"--trace-config=opentelemetry,url={collector.url}")
+        predictor = serve(folder / "predictor_app.py", *tracing, environment=notes.environment)
+        transformer = serve(folder / "transformer_app.py", *flags(predictor, "v2"))
+        url = f"http://{transformer.http}/v1/models/documents:predict"
+        headers = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
+        assert ask(url, {"instances": [{"x": 1.0}]}, **headers).document == {"predictions": [2.0]}
         until(lambda: any(span.name == "InferRequest" for span in collector.spans))
         assert {span.trace for span in collector.spans} == {trace}

@@ -240,6 +240,11 @@ impl ModelVersion {
         self.spec.endpoint.as_ref().is_some_and(|endpoint| endpoint.whole || endpoint.explain)
     }
 
+    /// Whether requests of V1 for predictions reach it as calls.
+    pub fn predicts_by_call(&self) -> bool {
+        self.spec.endpoint.as_ref().is_some_and(|endpoint| endpoint.whole || endpoint.predict)
+    }
+
     /// Whether a network thread may submit a request itself: whoever checks its words, or compares it with requests
     /// whose answers are kept, looks at all of their bytes.
     pub fn submits_at_once(&self, request: &InferRequest) -> bool {

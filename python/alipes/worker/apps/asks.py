@@ -15,10 +15,11 @@ from alipes.worker.apps.callers import reading_for
 from alipes.worker.apps.custom import is_picture, png
 from alipes.worker.apps.exchange import Request, Response
 from alipes.worker.apps.forwarded import request_of
-from alipes.worker.apps.misfit import Misfit
+from alipes.worker.apps.misfit import MALFORMED, UNFIT, Misfit
 from alipes.worker.apps.plan import DOCUMENT, Plan
 from alipes.worker.apps.statuses import status_of, text_of, triton_error
 from alipes.worker.apps.tensors import argument_of, tensors_of
+from alipes.worker.explanations import is_for_prediction
 from alipes.worker.failure import log_trace
 
 if TYPE_CHECKING:
@@ -83,20 +84,20 @@ def ask_of(request: InferenceRequest, plan: Plan, bodies: Bodies) -> Ask:
     """What a request asks for; its arguments are not read yet, so that what does not fit can be answered."""
     call = read_call(request)
     if call is not None:
-        return _Call(call, plan, bodies, request.is_cancelled)
+        return _Call(call, plan, bodies, request)
     return _Tensors(request, plan) if plan.has_tensors else _Document(request, bodies, plan)
 
 
 class _Call(Ask):
-    """A document, a form or a file, which came over `POST /<name>`."""
+    """A document, a form or a file, which came over `POST /<name>`, or over V1."""
 
     def __init__(
-        self, call: tuple[bytes, str, str, str, str], plan: Plan, bodies: Bodies, has_left: Callable[[], bool]
+        self, call: tuple[bytes, str, str, str, str], plan: Plan, bodies: Bodies, request: InferenceRequest
     ) -> None:
         self._call = call
         self._plan = plan
         self._bodies = bodies
-        self._has_left = has_left
+        self._request = request
 
     def read(self) -> None:
         """Reads the arguments.
@@ -108,8 +109,13 @@ class _Call(Ask):
         if self._plan.reads_request_alone:
             self.arguments = {}
         else:
-            with reading_for(self._has_left):
-                self.arguments = self._bodies.read(body, kind, query)
+            try:
+                with reading_for(self._request.is_cancelled):
+                    self.arguments = self._bodies.read(body, kind, query)
+            except Misfit as error:
+                if error.status == UNFIT and is_for_prediction(self._request):
+                    raise Misfit(str(error), status=MALFORMED) from error  # V1 has one status for all of them
+                raise
         if self._plan.request:  # most functions do not look, and the headers are not read then
             self.arguments[self._plan.request] = Request(
                 headers=json.loads(headers), query=query, method=method, content_type=kind, body=body

@@ -22,6 +22,8 @@ __all__ = ["CallersFile", "answering", "check_caller", "has_left", "reading_for"
 _TRACE_HEADERS: Final = ("traceparent", "tracestate")
 """Source: W3C Trace Context."""
 
+_HEADERS: Final = "alipes.headers"
+
 _current: ContextVar[Callable[[], bool] | None] = ContextVar("_current", default=None)
 _answered: ContextVar[Sequence[InferenceRequest]] = ContextVar("_answered", default=())
 
@@ -77,8 +79,8 @@ def trace() -> InferenceTrace | None:
 def trace_headers() -> dict[str, str]:
     """The headers that continue the trace at another server; none where the request has no trace.
 
-    The server's own span comes first, where it traces the request; else the caller's headers, where the server forwards
-    them to models.
+    The server's own span comes first, where it traces the request; else the caller's headers, where the function sees
+    them: of a call over V1, and where the server forwards them to models.
     """
     requests = _answered.get()
     if not requests:
@@ -90,6 +92,8 @@ def trace_headers() -> dict[str, str]:
     if _TRACE_HEADERS[0] not in parameters.lower():  # most parameters are not read
         return {}
     by_name = {name.lower(): value for name, value in json.loads(parameters).items()}
+    if (headers := by_name.get(_HEADERS)) is not None:  # a call of V1 brings all of them
+        by_name = json.loads(headers)
     return {name: by_name[name] for name in _TRACE_HEADERS if isinstance(by_name.get(name), str)}
 
 
