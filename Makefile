@@ -3,6 +3,7 @@
 #   make quickstart    a model served and asked, in one command
 #   make gravitational-waves   inspirals in the noise of two detectors, streamed, found and drawn
 #   make fleet         throughput and cost, latency, quality: a talk's three figures, measured and drawn
+#   make kserve        transformer, predictor, explainer and canary of a talk, and what KServe gets
 #   make serving-lab   a food classifier behind FastAPI and in each way that alipes has, measured and drawn
 #
 #   make test          what a person waits for: the crates, then Python on one interpreter
@@ -46,7 +47,7 @@ ENVIRONMENT = "$(PYTHON)" tools/environment
 RUST := Cargo.toml Cargo.lock $(shell find crates proto -type f -not -path '*/target/*' -not -path '*/tests/*' | sed 's/ /\\ /g')
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f -not -name '*.pyc' -not -name '*.so' | sed 's/ /\\ /g')
 
-.PHONY: help quickstart gravitational-waves fleet serving-lab test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients kube docs site wheel guided distributions tools clean
+.PHONY: help quickstart gravitational-waves fleet kserve serving-lab test gate proof lint dev t check fix new cov soak fuzz sanitize audit under-attack clients kube docs site wheel guided distributions tools clean
 
 help:
 	@sed -n 's/^#   //p; s/^#$$//p' Makefile
@@ -99,6 +100,10 @@ gravitational-waves: dist/made
 fleet: dist/made
 	@$(ENVIRONMENT) $(VENV) --extra examples --extra plots --wheel dist
 	@$(BIN)/python examples/fleet/run.py $(ARGS)
+
+kserve: dist/made
+	@$(ENVIRONMENT) $(VENV) --extra examples --extra explain --extra deploy --wheel dist
+	@$(BIN)/python examples/kserve/run.py $(ARGS)
 
 serving-lab: dist/made
 	@$(ENVIRONMENT) $(VENV) --extra examples --extra plots --wheel dist

@@ -45,6 +45,7 @@ NEEDS = {
     "several-servers": "deploy",
     "ray": "ray",
     "dask": "dask",
+    "explainers": "explain",
 }
 # Pages whose blocks are run in the proof, and of which the gate looks at what they type. They put servers under load
 # for seconds, train and export with heavy frameworks, or make images. What they show has tests of its own in the gate.
@@ -73,7 +74,7 @@ HEAVY = {
     "stream-a-detector",
     "streaming-export",
 }
-EXAMPLES = {"examples/serving-lab/README.md", "examples/text-recognition/README.md"}
+EXAMPLES = {"examples/kserve/README.md", "examples/serving-lab/README.md", "examples/text-recognition/README.md"}
 
 
 def _name(page: Path) -> str:

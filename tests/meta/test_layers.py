@@ -51,6 +51,8 @@ ALLOWED = {
     "plots": {"monitor"},
     # It takes a client, and imports none.
     "rollout": set(),
+    "predictor": {"client", "worker"},
+    "explainers": {"predictor", "worker"},
     "advise": {"client", "config", "monitor", "tables", "tune"},
     # Servers of this machine are started on use alone; jobs are written by `deploy` and sent by `cloud`.
     "batch": {"client", "cloud", "dask", "deploy", "fitting", "local_ports", "progress", "ray", "serve", "tables"},

@@ -33,7 +33,9 @@ ALL_BUT_TORCH = (
     " --extra batch --extra plots --extra tune --extra tables --extra hf --group test --group buckets"
 )
 FLEET = "--extra deploy --extra google --group fleet"
-EVERY_EXTRA = f"{ALL_BUT_TORCH} {FLEET} --extra examples --extra notebook --extra torch --torch --group browser"
+EVERY_EXTRA = (
+    f"{ALL_BUT_TORCH} {FLEET} --extra examples --extra notebook --extra explain --extra torch --torch --group browser"
+)
 BOUND_EXTRAS = f"{ALL_BUT_TORCH} --extra azure --extra gcs --extra s3"
 OF_BOUND_EXTRAS = (
     "tests/unit/worker tests/e2e/test_serve_sklearn.py tests/e2e/test_serve_trees.py tests/e2e/test_tensorflow.py"
@@ -224,6 +226,11 @@ STAGES: Sequence[Stage] = (
     ),
     _extra("keras", "exports of Keras models; SavedModels and Keras files served", budget_s=600),
     _extra("openvino", "OpenVINO's models served"),
+    _extra(
+        "explain",
+        "explainers by SHAP and captum; the example with KServe's pieces",
+        "--extra explain --extra torch --torch --extra examples --extra deploy",
+    ),
     _extra(
         "mlflow",
         "MLflow's folders served by the frameworks that they name; an ensemble of several frameworks",

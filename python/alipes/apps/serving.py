@@ -177,8 +177,8 @@ def check_names(descriptions: Iterable[Description]) -> None:
 
 def _predictor(options: PredictorOptions, served_as: str) -> dict[str, Any]:
     """What the workers of an app know of the predictor behind it, as far as flags say anything."""
-    said = {name: value for name, value in asdict(options).items() if value != getattr(PredictorOptions(), name)}
-    return said | ({"model": served_as} if served_as else {})
+    found = {name: value for name, value in asdict(options).items() if value != getattr(PredictorOptions(), name)}
+    return found | ({"model": served_as} if served_as else {})
 
 
 def _state(files: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ class PictureExplainer(Explainer):
         Raises:
             ConfigError: If an argument cannot be used.
         """
-        super().__init__(_asked(predictor), **options)
+        super().__init__(_function_of(predictor), **options)
         self._module: Any = predictor if _is_module(predictor) else None
         if layout not in ("HWC", "CHW"):
             raise ConfigError(f"layout={layout!r} must be 'HWC' or 'CHW'", key="layout")
@@ -248,7 +248,7 @@ def _is_module(predictor: Any) -> bool:
     return any(kind.__module__ == "torch.nn.modules.module" for kind in type(predictor).__mro__)
 
 
-def _asked(predictor: Any) -> Any:
+def _function_of(predictor: Any) -> Any:
     """What is asked for the outputs of arrays; of a module, a function that calls it without gradients."""
     if not _is_module(predictor):
         return predictor

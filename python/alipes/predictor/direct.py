@@ -41,7 +41,7 @@ class DirectLink:
 
         Args:
             call: The call.
-            limit_s: Time for it in seconds, which whoever awaits it holds.
+            limit_s: Time for it in seconds; the caller ends the wait.
 
         Raises:
             InferError: If the model refuses or fails.

@@ -1,4 +1,4 @@
-"""Requests of V1 that are calls, and those for explanations among those of a model, and the method `explain` of a Python model that answers them.
+"""Requests of V1 that are calls; and the method `explain` of a Python model, which answers those for explanations.
 
 They come as calls to models whose parameter `endpoint` says `"explain": true`.
 """

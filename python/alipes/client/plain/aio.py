@@ -99,7 +99,7 @@ class AsyncClient(PlainClient):
             timeout_s: Time for all attempts together; the client's own by default.
             timeout: The same under its short name, here and in all other methods.
             options: Further fields of the request: `version`, `request_id`, `sequence_id`, `sequence_start`,
-                `sequence_end`, `priority`, `queue_timeout_s`, `parameters`; see `alipes.client.Options`.
+                `sequence_end`, `priority`, `queue_timeout_s`, `parameters`, `headers`; see `alipes.client.Options`.
 
         Returns:
             Arrays by the name of their output; for a single array, the single output where the model has one.
