@@ -37,8 +37,8 @@ __all__ = [
     "is_v2",
 ]
 
-_FORWARDED: Final = ("x-request-id", "x-b3-traceid", "authorization")
-"""Headers of a request that the predictor gets too."""
+_FORWARDED: Final = ("x-request-id", "x-b3-traceid", "authorization", "traceparent", "tracestate")
+"""Headers of a request that the predictor gets too. The last two, of W3C's trace context, are not the SDK's."""
 
 
 class InferenceVerb(Enum):
