@@ -101,9 +101,10 @@ class Predictor:
         self._link: Link | None = None
         self._linking = threading.Lock()
         self._has_failed = False
-        if address is not None:
+        if address is None:
+            HANDLES.add(self)
+        else:
             self._link = self._linked(PredictorFlags())  # a wrong address is an error here, and not of the first call
-        HANDLES.append(self)
 
     def infer(
         self,
@@ -143,15 +144,14 @@ class Predictor:
         """`infer` for `async` functions: others run while the answer is awaited; cancelling it withdraws the call."""
         flags = predictor_flags()
         link, model = self._linked(flags), self._named(flags)
-        limit_s = timeout_of(timeout_s)
-        if limit_s is None:
-            limit_s = self._timeout_s or flags.timeout_s or DEFAULT_TIMEOUT_S
+        limit_s = self._timeout_s or flags.timeout_s or DEFAULT_TIMEOUT_S
         wanted = None if outputs is None else list(outputs)
         call = PredictorCall(model, inputs, wanted, options, trace_headers())
-        attempts = Attempts(self._policy(flags), limit_s, repeatable="sequence_id" not in options)
         try:
             check_tensors(inputs, outputs)
             read_options(options)
+            limit_s = timeout_of(timeout_s) or limit_s
+            attempts = Attempts(self._policy(flags), limit_s, repeatable="sequence_id" not in options)
             async with asyncio.timeout(limit_s):
                 answer = await self._attempted(link, call, attempts)
         except TimeoutError:
@@ -211,6 +211,8 @@ class Predictor:
         model = self._model or flags.model
         if not model:
             raise ConfigError("name the predictor's model: alipes.Predictor('iris'), or serve with --model-name=iris")
+        if model == flags.model and not flags.host and self._address is None:
+            raise ConfigError(f"predictor '{model}' would be this app itself: say where it is, with --predictor-host")
         return model
 
     def _policy(self, flags: PredictorFlags) -> Retry:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
+from weakref import WeakSet
 
 __all__ = ["HANDLES", "Handle", "PredictorFlags", "predictor_flags", "predictors_are_ready", "set_predictor_flags"]
 
@@ -43,8 +44,8 @@ class Handle(Protocol):
         """Whether it can be called."""
 
 
-HANDLES: Final[list[Handle]] = []
-"""The handles of this process, in the order in which the app makes them."""
+HANDLES: Final[WeakSet[Handle]] = WeakSet()
+"""The handles of this process that follow the flags, as long as the app has them."""
 
 _flags: Final = [PredictorFlags()]
 
