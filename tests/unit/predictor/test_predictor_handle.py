@@ -25,7 +25,7 @@ from alipes.errors import (
 from alipes.predictor import Predictor, RetryBudget
 from alipes.predictor.failures import failure_of
 from alipes.predictor.remote import address_of
-from alipes.worker.apps.predictor_flags import PredictorFlags
+from alipes.worker.apps.predictor_flags import PredictorFlags, set_predictor_flags
 from support.ports import unused_address
 
 X = {"x": np.ones((1, 2), np.float32)}
@@ -172,3 +172,12 @@ def test_a_handle_refuses_what_it_cannot_use(arguments: dict[str, Any], named: s
 def test_a_handle_without_a_model_says_where_to_name_it() -> None:
     with pytest.raises(ConfigError, match="--model-name=iris"):
         Predictor().infer(X)
+
+
+def test_a_handle_to_the_app_itself_is_refused() -> None:
+    set_predictor_flags({"model": "m"})
+    try:
+        with pytest.raises(ConfigError, match="say where it is, with --predictor-host"):
+            Predictor().infer(X)
+    finally:
+        set_predictor_flags({})
