@@ -43,14 +43,14 @@ class Source(Protocol):
 class _PredictorSource:
     def __init__(self, predictor: Predictor, input_name: str, output_name: str) -> None:
         self._predictor, self._input, self._output = predictor, input_name, output_name
-        self._rows = 0
+        self._declared: tuple[int, int | None] | None = None
 
     def batch_size(self) -> int:
-        if not self._rows:
-            self._rows = self._predictor.max_batch_size() or _DEFAULT_ROWS
-        return self._rows
+        return self._looked_up()[0] or _DEFAULT_ROWS
 
     def outputs(self, rows: Array, limit_s: float) -> Array:
+        if rows.ndim + 1 == self._looked_up()[1]:  # a text, or a number, is an axis of one element in most models
+            rows = rows[..., None]
         inputs = {self._input: rows} if self._input else rows
         wanted = [self._output] if self._output else None
         found = self._predictor.infer(inputs, outputs=wanted, timeout_s=limit_s)
@@ -61,6 +61,12 @@ class _PredictorSource:
         if len(found) == 1:
             return np.asarray(next(iter(found.values())))
         raise ConfigError(f"name the output that is explained, as in output={min(found)!r}: there are {sorted(found)}")
+
+    def _looked_up(self) -> tuple[int, int | None]:
+        """Rows of a call, and axes of the input, as the predictor declares them."""
+        if self._declared is None:
+            self._declared = self._predictor.max_batch_size(), self._predictor.input_axes(self._input)
+        return self._declared
 
 
 class _FunctionSource:

@@ -68,6 +68,15 @@ class DirectLink:
         del limit_s
         return KNOWN[model][1].max_batch_size if model in KNOWN else 0
 
+    async def input_axes(self, model: str, name: str, limit_s: float) -> int | None:
+        """Axes of an input of a function of this app, that of the batch among them; None of any other model."""
+        del limit_s
+        plan = plan_of(*KNOWN[model]) if model in KNOWN else None
+        found = (
+            next((one.tensor for one in plan.arguments if name in ("", one.input, one.name)), None) if plan else None
+        )
+        return None if plan is None or found is None else len(found.dims) + plan.batched
+
     def close(self) -> None:
         """There is no connection to close."""
 

@@ -50,6 +50,9 @@ class Link(Protocol):
     async def max_batch_size(self, model: str, limit_s: float) -> int:
         """Rows that a call may have; 0 where the model names none."""
 
+    async def input_axes(self, model: str, name: str, limit_s: float) -> int | None:
+        """Axes of an input, that of the batch among them; None where the server declares none."""
+
     def close(self) -> None:
         """Closes the connections that no call uses now."""
 

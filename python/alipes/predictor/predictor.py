@@ -184,14 +184,27 @@ class Predictor:
         Raises:
             InferError: As `infer` does.
         """
-        return int(awaited(self._max_batch_size()))
+        return int(awaited(self._found(lambda link, model: link.max_batch_size(model, _READY_S))))
 
-    async def _max_batch_size(self) -> int:
+    def input_axes(self, name: str = "") -> int | None:
+        """Axes of an input of the predictor's model, that of the batch among them; None where nobody says it.
+
+        Args:
+            name: The input; left out, the only one.
+
+        Raises:
+            InferError: As `infer` does.
+        """
+        found: int | None = awaited(self._found(lambda link, model: link.input_axes(model, name, _READY_S)))
+        return found
+
+    async def _found(self, look: Callable[[Link, str], Awaitable[Any]]) -> Any:
+        """What the server says of the model."""
         flags = predictor_flags()
         link, model = self._linked(flags), self._named(flags)
         try:
             async with asyncio.timeout(_READY_S):
-                return await link.max_batch_size(model, _READY_S)
+                return await look(link, model)
         except TimeoutError:
             error: AlipesError = DeadlineExceeded("the time is up")
         except AlipesError as failed:

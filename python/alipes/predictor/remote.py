@@ -66,6 +66,12 @@ class RemoteLink:
             return 0
         return int(config.get("max_batch_size", 0))
 
+    async def input_axes(self, model: str, name: str, limit_s: float) -> int | None:
+        """Axes of an input, that of the batch among them; None where the server declares none."""
+        inputs = (await self._client.signature(model, timeout_s=limit_s)).inputs
+        spec = inputs.get(name) if name else next(iter(inputs.values()), None)
+        return None if spec is None else len(spec.shape)
+
     def close(self) -> None:
         """Closes the connections that no call uses now."""
         self._client.close()

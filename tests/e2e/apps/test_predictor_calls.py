@@ -205,7 +205,7 @@ def test_the_call_of_a_caller_that_leaves_is_cancelled(
 
 def test_a_deadline_that_passes_cancels_the_call(transformer: ServerProcess, fresh_notes: Notes) -> None:
     with alipes.Client(f"grpc://{transformer.grpc}", retry=alipes.client.Retry(times=0)) as client:
-        assert client.call("shift", instances=[1.0]).tolist() == [4.0]
+        assert client.call("shift", instances=[1.0]) == [4.0]
         with pytest.raises(alipes.DeadlineExceeded):
             client.infer("waits", {"instances": np.array([1.0])}, timeout_s=1.0)
     fresh_notes.read("cancelled")
