@@ -32,19 +32,18 @@ def tokens(texts: list[str]) -> np.ndarray:
     return ids
 
 
-def reviews(count: int, seed: int, *, negations: bool = True) -> tuple[list[str], np.ndarray]:
-    """Reviews, and for each whether it is good.
+def reviews(count: int, seed: int) -> tuple[list[str], np.ndarray]:
+    """Reviews, some of which say `not`, which turns a word around; and for each whether it is good.
 
     Args:
         count: How many.
         seed: Another number, other reviews.
-        negations: Whether some say `not`, which turns a word around.
     """
     draw = random.Random(seed)
     texts, good = [], []
     for _ in range(count):
         is_good = draw.random() < 0.5
-        parts = [_clause(draw, is_good, negations and draw.random() < 0.4) for _ in range(draw.choice((1, 1, 2)))]
+        parts = [_clause(draw, is_good, draw.random() < 0.4) for _ in range(draw.choice((1, 1, 2)))]
         texts.append(f" {draw.choice(('and', 'and', 'it'))} ".join(parts))
         good.append(is_good)
     return texts, np.array(good)

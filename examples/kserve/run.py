@@ -66,16 +66,25 @@ def main() -> None:
         sys.exit("requests failed while versions changed")
 
 
-def predictor(models: Path, port: int = 0) -> Server:
+def predictor(models: Path, grpc_port: int = 0) -> Server:
     """The server of the network."""
-    more = {"model_control_mode": "explicit", "load_model": ["*"]}
-    return Server(str(models), host="127.0.0.1", port=port, **more)
+    ports = {"http_port": 0, "grpc_port": grpc_port, "metrics_port": 0}
+    return Server(str(models), host="127.0.0.1", model_control_mode="explicit", load_model=["*"], **ports)
 
 
 def transformer(bert: Server) -> Server:
     """The server of the tokenizer, as KServe starts it: it learns by flags where the predictor is."""
-    flags = {"predictor_host": bert.grpc, "predictor_protocol": "grpc-v2", "enable_predictor_health_check": True}
-    return Server(str(FOLDER / "tokenizer.py"), host="127.0.0.1", port=0, **flags)
+    return Server(
+        str(FOLDER / "tokenizer.py"),
+        host="127.0.0.1",
+        port=0,
+        server_args=[*behind(bert), "--enable_predictor_health_check"],
+    )
+
+
+def behind(server: Server) -> list[str]:
+    """The flags by which an app knows what it stands in front of, in KServe's words."""
+    return [f"--predictor_host={server.grpc}", "--predictor_protocol=grpc-v2"]
 
 
 def post(server: Server, path: str, body: object) -> tuple[int, dict[str, object]]:
@@ -99,8 +108,7 @@ def explain(tokenizer: Server) -> None:
     if find_spec("shap") is None:
         print("no explanations: pip install 'alipes[explain]'")
         return
-    flags = {"predictor_host": tokenizer.grpc, "predictor_protocol": "grpc-v2"}
-    with Server(str(FOLDER / "explainer.py"), host="127.0.0.1", port=0, **flags) as explainer:
+    with Server(str(FOLDER / "explainer.py"), host="127.0.0.1", port=0, server_args=behind(tokenizer)) as explainer:
         _, answer = post(explainer, "/v1/models/reviews:explain", {"instances": [ASKED[0]]})
         (found,) = answer["explanations"]
         words = sorted(zip(found["attributions"], found["parts"], strict=True), key=lambda one: -abs(one[0]))
@@ -140,7 +148,7 @@ def canary(bert: Server, stable: int, candidate: int, step_s: float) -> RolloutE
 
 def lose(bert: Server, tokenizer: Server, models: Path) -> None:
     """The predictor goes away behind its transformer, and comes back at the same port."""
-    port = int(bert.url.rpartition(":")[2])
+    port = int(bert.grpc.rpartition(":")[2])
     bert.stop()
     status, answer = post(tokenizer, "/v1/models/reviews:predict", {"instances": [ASKED[0]]})
     print(f"without its predictor the transformer answers {status}: {answer['error']}")
