@@ -80,6 +80,8 @@ END_TO_END: Mapping[str, Sequence[str]] = {
         "tests/e2e/test_serve_buckets.py",
         "tests/e2e/cli/test_repo.py",
     ),
+    "predictor": ("tests/e2e/apps/test_predictor_calls.py", "tests/e2e/clients/test_predictor_peers.py"),
+    "explainers": ("tests/e2e/apps/test_explainer_app.py",),
     "rollout": ("tests/e2e/rollout",),
     "serve": ("tests/e2e/serve", "tests/e2e/cli/test_status.py"),
     "server": (
