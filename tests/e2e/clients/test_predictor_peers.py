@@ -1,10 +1,7 @@
-"""`alipes.Predictor` in front of servers of others: NVIDIA's Triton, MLServer, and a predictor of the KServe SDK."""
+"""`alipes.Predictor` in front of servers of others: NVIDIA's Triton, and a predictor of the KServe SDK."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +10,8 @@ import pytest
 from alipes import Predictor
 from alipes.errors import Internal, NotReady
 from support.kserve_facts import SDK_PYTHON
-from support.kserve_script import KServeScript, ask
-from support.ports import free_ports
+from support.kserve_script import KServeScript
 from support.real_triton import MISSING, RealTriton, is_there
-from support.switched import environment_of
-from support.waiting import TIMEOUT_S, until
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
@@ -44,18 +38,6 @@ output [ { name: "y" data_type: TYPE_FP64 dims: [ 2 ] } ]
 instance_group { kind: KIND_CPU count: 1 }
 """
 
-MLSERVER = """
-from mlserver import MLModel
-from mlserver.codecs import NumpyCodec
-from mlserver.types import InferenceResponse
-
-
-class Doubler(MLModel):
-    async def predict(self, payload):
-        rows = NumpyCodec.decode_input(payload.inputs[0]) * 2
-        return InferenceResponse(model_name=self.name, outputs=[NumpyCodec.encode_output("y", rows)])
-"""
-
 SDK = """
 import argparse
 
@@ -71,7 +53,7 @@ class Doubler(Model):
         rows = payload.inputs[0].as_numpy() * 2
         tensor = InferOutput("y", list(rows.shape), "FP64")
         tensor.set_data_from_numpy(rows, binary_data=True)
-        return InferResponse(payload.id, self.name, [tensor])
+        return InferResponse(payload.id or "1", self.name, [tensor])
 
 
 if __name__ == "__main__":
@@ -93,42 +75,6 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         yield server.http, server.grpc
 
 
-@pytest.fixture(scope="module")
-def mlserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    environment = environment_of("mlserver")
-    if environment is None:
-        pytest.skip("mlserver is not there: `make clients` brings it")
-    folder = tmp_path_factory.mktemp("mlserver")
-    (folder / "doubler.py").write_text(MLSERVER)
-    (folder / "model-settings.json").write_text(json.dumps({"name": "twice", "implementation": "doubler.Doubler"}))
-    http, grpc, metrics = free_ports(3)
-    settings = {"HTTP_PORT": http, "GRPC_PORT": grpc, "METRICS_PORT": metrics, "PARALLEL_WORKERS": 0}
-    variables = {f"MLSERVER_{name}": str(value) for name, value in settings.items()} | {"MLSERVER_HOST": "127.0.0.1"}
-    log = (folder / "log").open("w")
-    process = subprocess.Popen(
-        [environment / "bin" / "mlserver", "start", folder],
-        stdout=log,
-        stderr=log,
-        cwd=folder,
-        env={**os.environ, **variables, "MLSERVER_METRICS_DIR": str(folder / "metrics")},
-    )
-
-    def is_ready() -> bool:
-        assert process.poll() is None, (folder / "log").read_text()
-        try:
-            return ask(f"http://127.0.0.1:{http}/v2/models/twice/ready").status == 200
-        except OSError:
-            return False
-
-    try:
-        until(is_ready)
-        yield f"127.0.0.1:{http}", f"127.0.0.1:{grpc}"
-    finally:
-        process.terminate()
-        process.wait(TIMEOUT_S)
-        log.close()
-
-
 @pytest.mark.xdist_group("real_triton")
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_real_triton_may_be_the_predictor(triton: tuple[str, str], scheme: str) -> None:
@@ -142,18 +88,6 @@ def test_a_real_triton_may_be_the_predictor(triton: tuple[str, str], scheme: str
         predictor.infer({"x": -ROWS - 1})
     with pytest.raises(Internal, match="refuses the call"):
         predictor.infer({"x": np.zeros((1, 3))})
-    with pytest.raises(NotReady, match="predictor 'nobody' at"):
-        Predictor("nobody", f"{scheme}://{grpc if scheme == 'grpc' else http}").infer({"x": ROWS})
-
-
-@pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_mlserver_may_be_the_predictor(mlserver: tuple[str, str], scheme: str) -> None:
-    http, grpc = mlserver
-    predictor = Predictor("twice", f"{scheme}://{grpc if scheme == 'grpc' else http}")
-    assert predictor.is_ready()
-    assert predictor.max_batch_size() == 0
-    # It declares no inputs, so the array says its own datatype and shape.
-    assert predictor.infer({"x": ROWS})["y"].tolist() == (2 * ROWS).tolist()
     with pytest.raises(NotReady, match="predictor 'nobody' at"):
         Predictor("nobody", f"{scheme}://{grpc if scheme == 'grpc' else http}").infer({"x": ROWS})
 
