@@ -1,7 +1,10 @@
-"""`alipes.Predictor` in front of servers of others: NVIDIA's Triton, and a predictor of the KServe SDK."""
+"""`alipes.Predictor` in front of servers of others: NVIDIA's Triton, MLServer, and a predictor of the KServe SDK."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +13,11 @@ import pytest
 from alipes import Predictor
 from alipes.errors import Internal, NotReady
 from support.kserve_facts import SDK_PYTHON
-from support.kserve_script import KServeScript
+from support.kserve_script import KServeScript, ask
+from support.ports import free_ports
 from support.real_triton import MISSING, RealTriton, is_there
+from support.switched import environment_of
+from support.waiting import TIMEOUT_S, until
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
@@ -36,6 +42,18 @@ backend: "python" max_batch_size: 8
 input [ { name: "x" data_type: TYPE_FP64 dims: [ 2 ] } ]
 output [ { name: "y" data_type: TYPE_FP64 dims: [ 2 ] } ]
 instance_group { kind: KIND_CPU count: 1 }
+"""
+
+MLSERVER = """
+from mlserver import MLModel
+from mlserver.codecs import NumpyCodec
+from mlserver.types import InferenceResponse
+
+
+class Doubler(MLModel):
+    async def predict(self, payload):
+        rows = NumpyCodec.decode_input(payload.inputs[0]) * 2
+        return InferenceResponse(model_name=self.name, outputs=[NumpyCodec.encode_output("y", rows)])
 """
 
 SDK = """
@@ -75,6 +93,42 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         yield server.http, server.grpc
 
 
+@pytest.fixture(scope="module")
+def mlserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    environment = environment_of("mlserver")
+    if environment is None:
+        pytest.skip("mlserver is not there: `make clients` brings it")
+    folder = tmp_path_factory.mktemp("mlserver")
+    (folder / "doubler.py").write_text(MLSERVER)
+    (folder / "model-settings.json").write_text(json.dumps({"name": "twice", "implementation": "doubler.Doubler"}))
+    http, grpc, metrics = free_ports(3)
+    settings = {"HTTP_PORT": http, "GRPC_PORT": grpc, "METRICS_PORT": metrics, "PARALLEL_WORKERS": 0}
+    variables = {f"MLSERVER_{name}": str(value) for name, value in settings.items()} | {"MLSERVER_HOST": "127.0.0.1"}
+    log = (folder / "log").open("w")
+    process = subprocess.Popen(
+        [environment / "bin" / "mlserver", "start", folder],
+        stdout=log,
+        stderr=log,
+        cwd=folder,
+        env={**os.environ, **variables, "MLSERVER_METRICS_DIR": str(folder / "metrics")},
+    )
+
+    def is_ready() -> bool:
+        assert process.poll() is None, (folder / "log").read_text()
+        try:
+            return ask(f"http://127.0.0.1:{http}/v2/models/twice/ready").status == 200
+        except OSError:
+            return False
+
+    try:
+        until(is_ready)
+        yield f"127.0.0.1:{http}", f"127.0.0.1:{grpc}"
+    finally:
+        process.terminate()
+        process.wait(TIMEOUT_S)
+        log.close()
+
+
 @pytest.mark.xdist_group("real_triton")
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_real_triton_may_be_the_predictor(triton: tuple[str, str], scheme: str) -> None:
@@ -90,6 +144,19 @@ def test_a_real_triton_may_be_the_predictor(triton: tuple[str, str], scheme: str
         predictor.infer({"x": np.zeros((1, 3))})
     with pytest.raises(NotReady, match="predictor 'nobody' at"):
         Predictor("nobody", f"{scheme}://{grpc if scheme == 'grpc' else http}").infer({"x": ROWS})
+
+
+def test_mlserver_may_be_the_predictor_over_grpc(mlserver: tuple[str, str]) -> None:
+    http, grpc = mlserver
+    predictor = Predictor("twice", f"grpc://{grpc}")
+    assert predictor.is_ready()
+    assert predictor.max_batch_size() == 0
+    # It declares no inputs, so the array says its own datatype and shape.
+    assert predictor.infer({"x": ROWS})["y"].tolist() == (2 * ROWS).tolist()
+    with pytest.raises(NotReady, match="predictor 'nobody' at"):
+        Predictor("nobody", f"grpc://{grpc}").infer({"x": ROWS})
+    with pytest.raises(Internal, match="failed: HTTP status 500"):  # it reads no binary tensors there
+        Predictor("twice", f"http://{http}").infer({"x": ROWS})
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])

@@ -3,7 +3,7 @@
 use alipes_protocol::codec::proto::{Reply, check_output, is_elsewhere};
 use alipes_protocol::{Datatype, Parameter, Shape, Tensor};
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::values;
@@ -15,9 +15,9 @@ struct Document {
     model_name: String,
     #[serde(default)]
     model_version: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     parameters: Map<String, Value>,
     outputs: Vec<Output>,
 }
@@ -27,7 +27,7 @@ struct Output {
     name: String,
     datatype: String,
     shape: Vec<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     parameters: Map<String, Value>,
     data: Option<Value>,
 }
@@ -62,6 +62,11 @@ pub fn decode(mut body: Bytes, json_length: Option<usize>) -> Result<Reply, Clie
         reply.outputs.push(tensor);
     }
     Ok(reply)
+}
+
+/// A member that may be null, as servers in Python send what they do not have.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(member: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(member)?.unwrap_or_default())
 }
 
 /// An output. One with neither bytes nor values lies in shared memory.
@@ -122,6 +127,14 @@ mod tests {
         let data: Vec<&[u8]> = reply.outputs.iter().map(|output| output.data.as_ref()).collect();
         assert_eq!(data, [&[1, 2][..], &[1, 0, 0, 0, 254, 255, 255, 255], &[3], &[]]);
         assert_eq!(reply.elsewhere, [3]);
+    }
+
+    #[test]
+    fn what_is_null_is_left_out() {
+        let json = r#"{"model_name":"m","model_version":null,"id":null,"parameters":null,"outputs":[
+            {"name":"A","datatype":"UINT8","shape":[1],"parameters":null,"data":[7]}]}"#;
+        let reply = decode_parts(json, &[]).unwrap();
+        assert_eq!((reply.id.as_str(), reply.parameters.len(), &reply.outputs[0].data[..]), ("", 0, &[7][..]));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use prost::Message;
 
 use super::contents;
 use super::inference::infer_parameter::ParameterChoice;
-use super::inference::{InferParameter, ModelInferResponse, ModelStreamInferResponse};
+use super::inference::{InferParameter, InferTensorContents, ModelInferResponse, ModelStreamInferResponse};
 use super::write::FINAL_RESPONSE;
 use crate::shape::{self, element_count};
 use crate::{Datatype, InferError, Parameter, Shape, Tensor, TritonRelease};
@@ -57,7 +57,10 @@ impl Reply {
             let datatype = Datatype::from_name(&output.datatype).ok_or_else(|| {
                 broken(format!("output '{}' has the unknown datatype '{}'", output.name, output.datatype))
             })?;
-            let data = match output.contents {
+            // MLServer sends empty contents beside raw ones.
+            let typed =
+                output.contents.filter(|contents| raw.len() == 0 || *contents != InferTensorContents::default());
+            let data = match typed {
                 Some(contents) => {
                     let (output, model) = (&output.name, &message.model_name);
                     contents::bytes_of(&contents, Some(datatype), output, model, TritonRelease::default())?
@@ -154,7 +157,6 @@ fn broken(what: String) -> InferError {
 mod tests {
     use bytes::BytesMut;
 
-    use super::super::inference::InferTensorContents;
     use super::super::inference::model_infer_response::InferOutputTensor;
     use super::super::{ResponseMessage, StreamMessage};
     use super::*;
@@ -170,6 +172,21 @@ mod tests {
         let mut wire = BytesMut::new();
         StreamMessage { error, response }.write(&mut wire, |_| panic!("nothing is large"));
         wire.freeze()
+    }
+
+    #[test]
+    fn empty_contents_beside_raw_ones_say_nothing() {
+        let output = InferOutputTensor {
+            name: "Y".into(),
+            datatype: "UINT8".into(),
+            shape: vec![3],
+            contents: Some(InferTensorContents::default()),
+            ..Default::default()
+        };
+        let raw = vec![Bytes::from_static(b"abc")];
+        let message = ModelInferResponse { outputs: vec![output], raw_output_contents: raw, ..Default::default() };
+        let reply = Reply::decode(message.encode_to_vec().into()).unwrap();
+        assert_eq!((&reply.outputs[0].data[..], reply.elsewhere.len()), (&b"abc"[..], 0));
     }
 
     #[test]
