@@ -176,13 +176,9 @@ mod tests {
 
     #[test]
     fn empty_contents_beside_raw_ones_say_nothing() {
-        let output = InferOutputTensor {
-            name: "Y".into(),
-            datatype: "UINT8".into(),
-            shape: vec![3],
-            contents: Some(InferTensorContents::default()),
-            ..Default::default()
-        };
+        let (name, datatype, shape) = ("Y".into(), "UINT8".into(), vec![3]);
+        let contents = Some(InferTensorContents::default());
+        let output = InferOutputTensor { name, datatype, shape, contents, ..Default::default() };
         let raw = vec![Bytes::from_static(b"abc")];
         let message = ModelInferResponse { outputs: vec![output], raw_output_contents: raw, ..Default::default() };
         let reply = Reply::decode(message.encode_to_vec().into()).unwrap();
