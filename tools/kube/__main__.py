@@ -2,7 +2,8 @@
 
 etcd, the API server, the controller manager, the scheduler, kwok, whose nodes need no machines, the kubelet, which
 makes a node of this one, `kserve-render`, which asks KServe's own code about objects of KServe, its controllers and its
-agent. They take twenty minutes of a core the first time and nothing afterwards; a new version has a folder of its own.
+agent, and `kn-decide`, which asks Knative's scaler for its decisions. They take twenty minutes of a core the first time
+and nothing afterwards; a new version has a folder of its own.
 Tests that need the programs are skipped, with this as their reason, until they are built.
 
     python3 tools/kube                    all of them

@@ -80,6 +80,8 @@ PROGRAMS = {
     "kwok": Program(_KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
     # What KServe's webhooks and its controller make of objects, without an API server.
     "kserve-render": Program(_KSERVE, "./kserve-render", versions=_with_source(f"kserve-{KSERVE}", "kserve-render")),
+    # What Knative's scaler decides, in the version that this KServe requires.
+    "kn-decide": Program(_KSERVE, "./kn-decide", versions=_with_source(f"kserve-{KSERVE}", "kn-decide")),
     # KServe's controllers.
     "kserve-manager": Program(_KSERVE, "github.com/kserve/kserve/cmd/manager", versions=f"kserve-{KSERVE}"),
     # What runs beside each server that has many models, a batcher or a logger.
