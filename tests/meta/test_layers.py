@@ -53,12 +53,16 @@ ALLOWED = {
     "rollout": set(),
     "predictor": {"client", "worker"},
     "explainers": {"predictor", "worker"},
+    # What holds the ports of a server that sleeps: it reads the server's flags and writes its log.
+    "activation": {"config", "server"},
     "advise": {"client", "config", "monitor", "tables", "tune"},
     # Servers of this machine are started on use alone; jobs are written by `deploy` and sent by `cloud`.
     "batch": {"client", "cloud", "dask", "deploy", "fitting", "local_ports", "progress", "ray", "serve", "tables"},
     "dask": {"client", "serve"},
     "ray": {"client", "serve"},
-    "deploy": {"choices", "config", "progress", "repository"},
+    # Trials of `tune` are service curves; the page has pictures.
+    "autoscale": {"plots", "tune"},
+    "deploy": {"autoscale", "choices", "config", "progress", "repository"},
     "cloud": {"progress"},
     # What perf_analyzer's flags in Model Analyzer's files mean.
     "tune": {"client", "compat", "config", "loadtest", "plots", "serve", "tables"},
