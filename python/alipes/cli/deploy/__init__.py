@@ -18,6 +18,7 @@ from alipes.cli.deploy.kubernetes import HELM_HELP, helm, kubernetes
 from alipes.cli.deploy.kubernetes import HELP as KUBERNETES_HELP
 from alipes.cli.deploy.machine import COMPOSE_HELP, SYSTEMD_HELP, compose, systemd
 from alipes.cli.deploy.removal import REMOVE_HELP, remove
+from alipes.cli.deploy.simulate import SIMULATE_HELP, simulate
 
 __all__ = ["deploy_app"]
 
@@ -37,3 +38,4 @@ deploy_app.command(short_help="Have more servers, or fewer.")(scale)
 deploy_app.command(short_help="Run a former revision again.")(rollback)
 deploy_app.command(help=REMOVE_HELP, short_help="Remove everything that belongs to it.")(remove)
 deploy_app.command(help=DASHBOARDS_HELP, short_help="Write a dashboard and alerts.")(dashboards)
+deploy_app.command(help=SIMULATE_HELP, short_help="Replay a recorded day against scalers.")(simulate)
