@@ -32,6 +32,8 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
     "hpa": {"scaling": {"kind": "hpa", "least": 2, "most": 5, "cpuPercent": 0, "pendingRequests": 8}},
     "both metrics, streams": {"streams": True, "scaling": {"kind": "hpa", "cpuPercent": 60, "pendingRequests": 3}},
     "keda": {"scaling": {"kind": "keda", "pendingRequests": 4, "prometheus": "http://p:9090"}, "replicas": 7},
+    "hpa, requests": {"scaling": {"kind": "hpa", "cpuPercent": 0, "concurrency": 6, "waitMs": 1500}},
+    "keda, requests": {"scaling": {"kind": "keda", "cpuPercent": 0, "concurrency": 6, "waitMs": 250}},
     "network": {
         "network": {"restricted": True, "namespaces": ["monitoring", "1234"]},
         "service": {"type": "LoadBalancer", "annotations": {"load-balancer": "internal"}},

@@ -45,6 +45,8 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
     "hpa": {"predictor": IRIS | {"scaling": {"least": 2, "most": 5, "metric": "memory", "target": 70}}},
     "keda": {"predictor": IRIS | {"scaling": {"kind": "keda", "least": 0, "most": 4, "target": 8}}},
     "keda, processors": {"predictor": IRIS | {"scaling": {"kind": "keda", "metric": "cpu", "target": 60}}},
+    "keda, requests": {"predictor": IRIS | {"scaling": {"kind": "keda", "metric": "concurrency", "target": 6}}},
+    "keda, longest wait": {"predictor": IRIS | {"scaling": {"kind": "keda", "metric": "wait", "target": 2}}},
     "no scaler": {"predictor": IRIS | {"scaling": {"kind": "none", "least": 3}}},
     "external": {"predictor": IRIS | {"scaling": {"kind": "external"}, "timeoutS": 30}},
     "canaries": {

@@ -64,7 +64,13 @@ pub struct Responder {
     keep: Option<Box<dyn Keep>>,
     // Where the model promises to answer in the order of requests.
     place: Option<Place>,
+    // Counts the request among those of its model, until it is answered.
+    presence: Option<Presence>,
 }
+
+/// One of the requests that a model has taken in and not answered yet. A clone of what the model holds: the reference
+/// count is the number of requests, so that a request costs no counter of its own.
+pub type Presence = Arc<()>;
 
 enum Way {
     /// The caller waits for one answer. A model that gives several is not refused before the last.
@@ -86,7 +92,13 @@ impl Responder {
     pub fn unary() -> (Responder, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
         (
-            Responder { way: Way::One { sender, held: None }, home: completion::current(), keep: None, place: None },
+            Responder {
+                way: Way::One { sender, held: None },
+                home: completion::current(),
+                keep: None,
+                place: None,
+                presence: None,
+            },
             receiver,
         )
     }
@@ -107,7 +119,7 @@ impl Responder {
         let (sender, caller) = mailbox::channel(mailbox, tag);
         // Straight into the mailbox, whichever thread brings it: an answer in a completion queue would be overtaken by
         // the next one of that queue's own thread.
-        (Responder { way: Way::Many(sender), home: None, keep: None, place: None }, caller)
+        (Responder { way: Way::Many(sender), home: None, keep: None, place: None, presence: None }, caller)
     }
 
     /// Has the answer kept for others, if it is one, and the only one.
@@ -117,12 +129,17 @@ impl Responder {
 
     /// A responder of a request that nobody made, as fills the row of a sequence that has none now.
     pub fn nobody() -> Responder {
-        Responder { way: Way::Nobody, home: None, keep: None, place: None }
+        Responder { way: Way::Nobody, home: None, keep: None, place: None, presence: None }
     }
 
     /// Has the answers wait for those of all requests that have joined the order before.
     pub fn keep_order(&mut self, order: &Arc<Order>) {
         self.place = Some(order.join());
+    }
+
+    /// Counts the request among those that its model has in it, until it is answered.
+    pub fn count_in(&mut self, presence: &Presence) {
+        self.presence = Some(Arc::clone(presence));
     }
 
     /// Ends the obligation without an answer: the caller learns the end in another way.

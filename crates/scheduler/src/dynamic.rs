@@ -138,6 +138,10 @@ impl<W: Work> Dynamic<W> {
         self.queue.iter()
     }
 
+    pub(crate) fn heads(&self) -> impl Iterator<Item = &W> {
+        self.queue.heads()
+    }
+
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.queue.deadline()
     }

@@ -175,6 +175,12 @@ impl<W: Work> Levels<W> {
         std::iter::successors(self.first(), |spot| self.behind(*spot)).map(|spot| &self.get(spot).work)
     }
 
+    /// The first of each line.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = &W> {
+        let lines = self.levels.values().flat_map(|level| [&level.live, &level.late]);
+        lines.filter_map(|line| Some(&line.get(line.first()?).work))
+    }
+
     /// Moves the requests that `pick` names into `removed`, first to last.
     pub(crate) fn remove_where(&mut self, mut pick: impl FnMut(&W) -> bool, mut removed: impl FnMut(W)) {
         let mut place = self.first();

@@ -216,6 +216,10 @@ impl<W: Work> Queue<W> for ModelQueue<W> {
         self.scheduler.look(see);
     }
 
+    fn look_at_heads(&self, see: &mut dyn FnMut(&W)) {
+        self.scheduler.look_at_heads(see);
+    }
+
     fn is_quiet(&self) -> bool {
         self.scheduler.waiting() == 0 && self.instances.claimed() == 0
     }

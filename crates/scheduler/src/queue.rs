@@ -80,6 +80,10 @@ pub trait Queue<W> {
     /// Shows the requests that wait until `see` has seen enough.
     fn look(&self, see: &mut dyn FnMut(&W) -> ControlFlow<()>);
 
+    /// Shows the first of each line in which requests wait. The one that has waited longest is among them, unless it
+    /// was late and stands behind others.
+    fn look_at_heads(&self, see: &mut dyn FnMut(&W));
+
     /// Puts these instances into service, in the order in which they are to be claimed, and no others. Numbers that are
     /// [free](Queue::is_free) stand for new instances.
     ///

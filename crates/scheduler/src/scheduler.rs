@@ -188,6 +188,14 @@ impl<W: Work> Scheduler<W> {
         };
     }
 
+    /// Shows the first of each line.
+    pub fn look_at_heads(&self, see: impl FnMut(&W)) {
+        match &self.rule {
+            Rule::Direct(direct) => direct.iter().take(1).for_each(see),
+            Rule::Dynamic(dynamic) => dynamic.heads().for_each(see),
+        }
+    }
+
     /// Moves the waiting requests that `pick` names into `removed`; the others keep their order and their age.
     pub fn remove_where(&mut self, pick: impl FnMut(&W) -> bool, removed: &mut Vec<W>) {
         self.each_removed(pick, |work| removed.push(work));

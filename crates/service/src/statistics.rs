@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use alipes_gpu::GpuReading;
 use alipes_protocol::InferError;
@@ -81,6 +82,8 @@ impl Service {
                 labels: version.labels.clone(),
                 statistics: version.statistics.snapshot(),
                 waiting: version.waiting() + version.cache.as_ref().map_or(0, Cached::waiting),
+                requests: version.requests(),
+                longest_wait_s: version.longest_waiting().map_or(0.0, |arrived| seconds_between(arrived, now)),
                 cached: version.cache.is_some(),
                 load_s: version.load_time.get().copied().unwrap_or_default().as_secs_f64(),
                 first_responses: version.statistics.first_responses(),
@@ -117,6 +120,10 @@ impl Service {
         self.metrics.expose(&mut text);
         text
     }
+}
+
+fn seconds_between(earlier: Instant, later: Instant) -> f64 {
+    later.saturating_duration_since(earlier).as_secs_f64()
 }
 
 fn tuning_row(version: &ModelVersion) -> Option<TuningRow> {

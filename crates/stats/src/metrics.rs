@@ -28,6 +28,10 @@ pub struct ModelRow {
     pub statistics: Snapshot,
     /// Requests waiting now.
     pub waiting: usize,
+    /// Requests that it has in it now: those that wait and those that are executed.
+    pub requests: usize,
+    /// For how long the request has waited that has waited longest, in seconds; 0 where none waits.
+    pub longest_wait_s: f64,
     /// How long it took to load, in seconds.
     pub load_s: f64,
     /// Whether its responses are cached.
@@ -167,6 +171,12 @@ pub fn exposition(rows: &[ModelRow], cpu: Option<CpuGauges>, choice: &Choice<'_>
         rows,
         |row| row.waiting as f64,
     );
+    let requests = "alipes_inference_concurrency";
+    let help = "Requests that the model has in it: those that wait, and those that are executed";
+    series(&mut text, requests, help, "gauge", rows, |row| row.requests as f64);
+    let wait = "alipes_inference_longest_wait_seconds";
+    let help = "Time for which the request has waited that has waited longest; 0 where none waits";
+    series(&mut text, wait, help, "gauge", rows, |row| row.longest_wait_s);
     let load = "nv_model_load_duration_secs";
     series(&mut text, load, "Model load time in seconds", "gauge", rows, |row| row.load_s);
     summaries(&mut text, rows, choice.quantiles);
@@ -291,6 +301,8 @@ mod tests {
             labels: Labels::of_model("m", 1, "", &tags),
             statistics: Snapshot::default(),
             waiting: 3,
+            requests: 5,
+            longest_wait_s: 1.5,
             load_s: 0.25,
             cached: false,
             first_responses: None,
@@ -307,6 +319,18 @@ mod tests {
             assert!(text.contains(&format!("reason=\"{reason}\",version=\"1\"}} 0\n")), "{text}");
         }
         assert!(text.contains("nv_inference_pending_request_count{_team=\"a\\\"b\",model=\"m\",version=\"1\"} 3\n"));
+    }
+
+    #[test]
+    fn a_scaler_finds_requests_and_the_longest_wait() {
+        let text = exposition(&[row()], None, &PLAIN);
+        for line in [
+            "# TYPE alipes_inference_concurrency gauge",
+            r#"alipes_inference_concurrency{_team="a\"b",model="m",version="1"} 5"#,
+            r#"alipes_inference_longest_wait_seconds{_team="a\"b",model="m",version="1"} 1.5"#,
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "{line} in {text}");
+        }
     }
 
     #[test]

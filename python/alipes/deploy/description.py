@@ -132,6 +132,10 @@ class Scaling(Part, frozen=True, kw_only=True):
         cpu_percent: Of the reserved cores, at which servers are added; 0 does not look at them.
         pending_requests: Waiting requests of a server at which servers are added; 0 does not look at them. With `hpa`
             an adapter has to offer the metric `nv_inference_pending_request_count` of pods.
+        concurrency: Requests in a server, waiting and executed, at which servers are added; 0 does not look at them.
+            With `hpa` an adapter has to offer the metric `alipes_inference_concurrency` of pods.
+        wait_ms: Milliseconds that the request has waited that has waited longest, at which servers are added; 0 does
+            not look at it. With `hpa` an adapter has to offer `alipes_inference_longest_wait_seconds` of pods.
         prometheus: Address of the Prometheus that `keda` asks.
     """
 
@@ -140,6 +144,8 @@ class Scaling(Part, frozen=True, kw_only=True):
     most: Positive = 10
     cpu_percent: Annotated[int, Meta(ge=0, le=1000)] = 80
     pending_requests: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    concurrency: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    wait_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 0
     prometheus: str = "http://prometheus-server.monitoring:80"
 
 

@@ -88,9 +88,11 @@ def _check_together(description: Description, path: Path | None) -> None:
             raise ConfigError(
                 f"scaling: at least {scaling.least} and at most {scaling.most} servers", path=path, key="scaling.least"
             )
-        if not scaling.cpu_percent and not scaling.pending_requests:
+        if not any((scaling.cpu_percent, scaling.pending_requests, scaling.concurrency, scaling.wait_ms)):
             raise ConfigError(
-                "scaling: say at which cpuPercent or pendingRequests servers are added", path=path, key="scaling"
+                "scaling: say at which cpuPercent, pendingRequests, concurrency or waitMs servers are added",
+                path=path,
+                key="scaling",
             )
     ports = [description.ports.http, description.ports.grpc, description.ports.metrics]
     if len(set(ports)) < len(ports):

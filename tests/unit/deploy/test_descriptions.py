@@ -39,7 +39,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "scaled by nothing": (
         {"scaling": {"kind": "keda", "cpuPercent": 0}},
-        "scaling: say at which cpuPercent or pendingRequests servers are added",
+        "scaling: say at which cpuPercent, pendingRequests, concurrency or waitMs servers are added",
     ),
     "one port twice": ({"ports": {"http": 8001}}, "ports: http, grpc and metrics need three ports"),
 }

@@ -25,7 +25,7 @@ use alipes_request::budget::Budget;
 use alipes_request::chain::Chain;
 use alipes_request::check::{Checked, check_request};
 use alipes_request::order::Order;
-use alipes_request::responder::{Responder, answer_one};
+use alipes_request::responder::{Presence, Responder, answer_one};
 use alipes_scheduler::sequence::SequenceQueue;
 use alipes_scheduler::{Effect, ModelQueue, Queue};
 use alipes_spec::ModelSpec;
@@ -148,6 +148,8 @@ pub struct ModelVersion {
     /// Held by whoever gives the version other instances.
     pub changing: Mutex<()>,
     configuration: ArcSwap<Configuration>,
+    /// Each request that it has taken in and not answered yet has a clone of it.
+    presence: Presence,
     gone: Arc<Gone>,
 }
 
@@ -185,6 +187,7 @@ impl ModelVersion {
             samples: warmup::samples(&spec)?,
             changing: Mutex::default(),
             configuration,
+            presence: Presence::default(),
             gone: Arc::default(),
             spec,
         })
@@ -213,6 +216,20 @@ impl ModelVersion {
     /// Requests waiting for an instance.
     pub fn waiting(&self) -> usize {
         self.driver.waiting().unwrap_or_else(|| self.queue.lock().waiting())
+    }
+
+    /// Requests that it has taken in and not answered yet: those that wait, and those that are executed.
+    pub fn requests(&self) -> usize {
+        Arc::strong_count(&self.presence) - 1
+    }
+
+    /// When the request came that has waited longest for an instance; none where nothing waits in the queue.
+    pub fn longest_waiting(&self) -> Option<Instant> {
+        let mut earliest = None;
+        self.queue.lock().look_at_heads(&mut |pending| {
+            earliest = Some(earliest.map_or(pending.arrived, |known: Instant| known.min(pending.arrived)));
+        });
+        earliest
     }
 
     /// Tells when the version is gone: no longer published, its last request answered, its engines freed.
@@ -267,7 +284,8 @@ impl ModelVersion {
     ) -> Result<R, InferError> {
         let Arrival { at: arrived, chain, shares } = arrival.into();
         let (trace, checked) = self.check(request, arrived)?;
-        let (responder, receiver) = respond();
+        let (mut responder, receiver) = respond();
+        responder.count_in(&self.presence);
         self.enqueue(Box::new(PendingRequest { checked, arrived, responder, chain, shares, trace, deadline: None }))?;
         Ok(receiver)
     }

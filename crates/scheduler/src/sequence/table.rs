@@ -105,6 +105,11 @@ impl<W> Table<W> {
         self.all.iter().flat_map(|(_, sequence)| sequence.waiting.iter().map(|waiting| &waiting.work))
     }
 
+    /// The first of those of each sequence.
+    pub(super) fn heads(&self) -> impl Iterator<Item = &W> {
+        self.all.iter().filter_map(|(_, sequence)| Some(&sequence.waiting.front()?.work))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

@@ -9,7 +9,7 @@ from alipes.deploy.kserve.container import CONTAINER, GRPC_PORT, HTTP_PORT, serv
 from alipes.deploy.kserve.description import KServe
 from alipes.deploy.kserve.faults import METRICS, scaler_of
 from alipes.deploy.kserve.parts import Component, Scaling
-from alipes.deploy.kubernetes.scaling import PENDING
+from alipes.deploy.kubernetes.scaling import CONCURRENCY, LONGEST_WAIT, PENDING
 
 __all__ = ["account_name", "component", "pod_fields", "resources", "scaling_annotations", "scaling_fields", "variables"]
 
@@ -81,10 +81,17 @@ def _keda_metric(scaling: Scaling, service: str) -> Object:
     if metric in {"cpu", "memory"}:
         target: Object = {"type": "Utilization", "averageUtilization": scaling.target}
         return {"type": "Resource", "resource": {"name": metric, "target": target}}
+    of_service = f'{{{_SERVICE_LABEL}="{service}"}}'
+    wait = f"{LONGEST_WAIT}{of_service}"
+    queries = {
+        "concurrency": f"sum({CONCURRENCY}{of_service})",
+        # KEDA divides what it gets among the servers.
+        "wait": f"max({wait}) * count(count by (instance) ({wait}))",
+    }
     source = {
         "backend": "prometheus",
         "serverAddress": scaling.prometheus,
-        "query": scaling.query or f'sum({PENDING}{{{_SERVICE_LABEL}="{service}"}})',
+        "query": queries.get(metric) or scaling.query or f"sum({PENDING}{of_service})",
     }
     target = {"type": "Value", "value": str(scaling.target)}
     return {"type": "External", "external": {"metric": source, "target": target}}

@@ -24,7 +24,7 @@ _KINDS: Final = {"Knative": ("kpa",), "Standard": ("hpa", "keda", "external", "n
 METRICS: Final = {
     "kpa": ("concurrency", "rps"),
     "hpa": ("cpu", "memory"),
-    "keda": ("query", "cpu", "memory"),
+    "keda": ("query", "concurrency", "wait", "cpu", "memory"),
     "external": (),
     "none": (),
 }

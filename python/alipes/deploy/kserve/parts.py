@@ -63,8 +63,9 @@ class Scaling(Part, frozen=True, kw_only=True):
             that there are always `least`. Nothing is what fits: `kpa` with Knative, and `hpa` without.
         least: Fewest servers; 0 with `kpa` and `keda` alone.
         most: Most servers; 0 is no limit with `kpa`, and `least` with the others.
-        metric: What is looked at. `kpa`: `concurrency` or `rps`; `hpa`: `cpu` or `memory`; `keda`: `cpu`, `memory`, or
-            `query`. Nothing is the first of each, and the waiting requests with `keda`.
+        metric: What is looked at. `kpa`: `concurrency` or `rps`; `hpa`: `cpu` or `memory`; `keda`: `cpu`, `memory`,
+            `concurrency`, which is the requests in a server, `wait`, which is the seconds that the request has waited
+            that has waited longest, or `query`. Nothing is the first of each, and the waiting requests with `keda`.
         target: Its value at which servers are added: requests in flight or a second, a percentage, or what the query
             gives; 0 leaves it to the scaler, except with `keda`.
         prometheus: Address of the Prometheus that `keda` queries.
@@ -74,7 +75,7 @@ class Scaling(Part, frozen=True, kw_only=True):
     kind: Literal["", "kpa", "hpa", "keda", "external", "none"] = ""
     least: Count = 1
     most: Count = 0
-    metric: Literal["", "concurrency", "rps", "cpu", "memory", "query"] = ""
+    metric: Literal["", "concurrency", "rps", "cpu", "memory", "wait", "query"] = ""
     target: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     prometheus: str = "http://prometheus-server.monitoring:80"
     query: str = ""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from alipes.deploy.description import Description
+from alipes.deploy.description import Description, Scaling
 from alipes.deploy.kubernetes.metadata import metadata, selector
 
-__all__ = ["disruption_budget", "scaler"]
+__all__ = ["CONCURRENCY", "LONGEST_WAIT", "PENDING", "disruption_budget", "scaler"]
 
 Object = dict[str, Any]
 
 PENDING: Final = "nv_inference_pending_request_count"
 """Requests that wait, by model."""
+CONCURRENCY: Final = "alipes_inference_concurrency"
+"""Requests that wait or are executed, by model."""
+LONGEST_WAIT: Final = "alipes_inference_longest_wait_seconds"
+"""For how long the request has waited that has waited longest, by model."""
 _SHRINK_S: Final = 300
 """Seconds of less load after which servers are taken away: models take long to load."""
 
@@ -46,9 +50,9 @@ def _pod_autoscaler(description: Description) -> Object:
     if scaling.cpu_percent:
         target: Object = {"type": "Utilization", "averageUtilization": scaling.cpu_percent}
         metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
-    if scaling.pending_requests:
-        target = {"type": "AverageValue", "averageValue": str(scaling.pending_requests)}
-        metrics.append({"type": "Pods", "pods": {"metric": {"name": PENDING}, "target": target}})
+    for name, value in _wanted(scaling):
+        target = {"type": "AverageValue", "averageValue": value}
+        metrics.append({"type": "Pods", "pods": {"metric": {"name": name}, "target": target}})
     spec = {
         "scaleTargetRef": _target(description),
         "minReplicas": scaling.least,
@@ -64,19 +68,33 @@ def _pod_autoscaler(description: Description) -> Object:
     }
 
 
+def _wanted(scaling: Scaling) -> list[tuple[str, str]]:
+    """The metrics of pods that are looked at, each with its target for a pod."""
+    numbers = ((PENDING, scaling.pending_requests), (CONCURRENCY, scaling.concurrency))
+    wanted = [(name, str(number)) for name, number in numbers if number]
+    # Kubernetes' own form of a number with a fraction.
+    return [*wanted, *([(LONGEST_WAIT, f"{scaling.wait_ms}m")] if scaling.wait_ms else [])]
+
+
+def _trigger(description: Description, query: str, threshold: str) -> Object:
+    selected = query % f'{{app_kubernetes_io_instance="{description.name}"}}'
+    question = {"serverAddress": description.scaling.prometheus, "query": selected, "threshold": threshold}
+    return {"type": "prometheus", "metadata": question}
+
+
 def _scaled_object(description: Description) -> Object:
     scaling = description.scaling
     triggers: list[Object] = []
     if scaling.cpu_percent:
         triggers.append({"type": "cpu", "metricType": "Utilization", "metadata": {"value": str(scaling.cpu_percent)}})
     if scaling.pending_requests:
-        query = f'sum({PENDING}{{app_kubernetes_io_instance="{description.name}"}})'
-        question = {
-            "serverAddress": scaling.prometheus,
-            "query": query,
-            "threshold": str(scaling.pending_requests),
-        }
-        triggers.append({"type": "prometheus", "metadata": question})
+        triggers.append(_trigger(description, f"sum({PENDING}%s)", str(scaling.pending_requests)))
+    if scaling.concurrency:
+        triggers.append(_trigger(description, f"sum({CONCURRENCY}%s)", str(scaling.concurrency)))
+    if scaling.wait_ms:
+        # One number for all servers: compared as it is, and not divided among them.
+        trigger = _trigger(description, f"max({LONGEST_WAIT}%s)", f"{scaling.wait_ms / 1000:g}")
+        triggers.append({"type": "prometheus", "metricType": "Value", "metadata": trigger["metadata"]})
     spec = {
         "scaleTargetRef": _target(description),
         "minReplicaCount": scaling.least,

@@ -268,6 +268,11 @@ impl<W: Work> Queue<W> for SequenceQueue<W> {
         let _ = heads.chain(self.table.waiting()).try_for_each(see);
     }
 
+    fn look_at_heads(&self, see: &mut dyn FnMut(&W)) {
+        let heads = self.instances.iter().flat_map(|index| index.lineup.heads());
+        heads.chain(self.table.heads()).for_each(see);
+    }
+
     /// The sequences of an instance that is left out are over, and what waits of them is given back.
     fn rearrange(&mut self, now: Instant, instances: &[usize]) -> Effect {
         self.put_into_service(now, instances)
