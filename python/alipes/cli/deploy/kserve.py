@@ -13,13 +13,14 @@ from alipes.cli.deploy.cluster import Context, Kubeconfig, Namespace, Timeout, W
 from alipes.cli.deploy.options import Image, Output, Settings, Values, values_of, write
 from alipes.cli.deploy.options import Name as NameOption
 from alipes.cli.deploy.service_view import show_kserve, show_service
-from alipes.cli.failures import CommandFailed, perform
+from alipes.cli.failures import CommandFailed, UsageFailed, perform
 from alipes.errors import CloudError, ConfigError
 
 if TYPE_CHECKING:
     from alipes.cloud.kubernetes import Cluster
     from alipes.cloud.kubernetes.inference_services import InferenceServices
     from alipes.cloud.kubernetes.kserve_objects import KServeStatus
+    from alipes.deploy.kserve.description import KServe
 
 __all__ = ["kserve_app"]
 
@@ -28,6 +29,7 @@ _HELP: Final = """Write what runs servers on KServe: runtimes, a service, graphs
 \b
   alipes deploy kserve --name iris --format sklearn --storage gs://bucket/iris
   alipes deploy kserve -f values.yaml | alipes deploy apply -
+  alipes deploy kserve -f values.yaml --sized-by tuned/history.jsonl --rates 5,400
   alipes deploy kserve status iris
 
 What KServe would refuse, or take and not do, is refused, with all faults at once.
@@ -54,6 +56,23 @@ def kserve(  # noqa: PLR0913, PLR0917  # one parameter is one option
     storage: Annotated[
         str | None, typer.Option("--storage", metavar="ADDRESS", show_default=False, help="Where the model is.")
     ] = None,
+    sized_by: Annotated[
+        Path | None,
+        typer.Option(
+            "--sized-by", metavar="FILE", show_default=False, help="A result of alipes tune, for sizes of Knative's."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", show_default=False, help="Which of the result's models.")
+    ] = None,
+    p99: Annotated[
+        float | None,
+        typer.Option("--p99", min=0.0, metavar="MS", show_default=False, help="Latency that 99 of 100 are to keep."),
+    ] = None,
+    rates: Annotated[
+        str | None,
+        typer.Option("--rates", metavar="LOW,HIGH", show_default=False, help="Requests per second, for the bounds."),
+    ] = None,
     output: Output = None,
 ) -> int:
     """Write the objects; `_HELP` says how."""
@@ -67,7 +86,10 @@ def kserve(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
         shorthands = {"name": name, "image": image, "predictor.format": model_format, "predictor.storage.uri": storage}
         try:
-            objects = kserve_objects(described(values_of(values, settings, shorthands), values))
+            wanted = described(values_of(values, settings, shorthands), values)
+            if sized_by is not None:
+                wanted = _sized(wanted, sized_by, model, p99, rates)
+            objects = kserve_objects(wanted)
         except ConfigError as error:
             print(error.explain(), file=sys.stderr)  # each fault has a line of its own
             raise CommandFailed("nothing was written: mend what is named above") from error
@@ -75,6 +97,29 @@ def kserve(  # noqa: PLR0913, PLR0917  # one parameter is one option
         return 0
 
     return perform(action)
+
+
+def _sized(wanted: KServe, path: Path, model: str | None, p99_ms: float | None, rates: str | None) -> KServe:
+    """The description with sizes from a result of `alipes tune`, whose reasons are shown beside it."""
+    from alipes.autoscale import read_curve, size
+    from alipes.cli.sentences import print_sentence
+    from alipes.deploy.kserve.sized import sized
+
+    sizing = size(read_curve(path, model), p99_ms, None if rates is None else _rates(rates))
+    found = sized(wanted, sizing)
+    for reason in sizing.reasons:
+        print_sentence(reason, file=sys.stderr)
+    return found
+
+
+def _rates(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError as error:
+        raise UsageFailed("write --rates LOW,HIGH, in requests per second, such as 5,400", f"got {text!r}") from error
+    if not 0 <= low <= high < float("inf"):
+        raise UsageFailed("write --rates LOW,HIGH with the lower rate first", f"got {text!r}")
+    return low, high
 
 
 @kserve_app.command(short_help="Show whether it serves, who gets its requests, and what else it has.")
