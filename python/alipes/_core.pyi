@@ -60,11 +60,17 @@ __all__ = [
 class Server:
     """The doors of one server and the registry behind them."""
 
-    def __new__(cls, config: str) -> Server:
+    def __new__(
+        cls, config: str, http: int | None = None, grpc: int | None = None, metrics: int | None = None
+    ) -> Server:
         """Binds the sockets; accepts nothing yet.
 
         Args:
             config: JSON, as `alipes.server.boundary.server_config` writes it.
+            http: A descriptor of a listening socket that another process holds too, in the place of one of its own;
+                the server closes it.
+            grpc: The same for gRPC.
+            metrics: The same for metrics.
 
         Raises:
             OSError: If an address is in use or cannot be bound; the text is one line.
@@ -145,6 +151,22 @@ class Server:
         """Logs no further payload; what waits can still be taken."""
     def metrics_text(self) -> bytes:
         """What the metrics endpoint answers now."""
+    def idle_s(self) -> float:
+        """Seconds for which no client has asked for anything; 0 while a call is open. Needs `ends_idle`."""
+    def pause_accepting(self, deadline_s: float) -> bool:
+        """Accepts no connection of clients for a while: they wait in the queues of the listening sockets.
+
+        Returns:
+            False if a listener did not pause within `deadline_s` seconds; then accepting goes on.
+        """
+    def resume_accepting(self) -> None:
+        """Accepts connections again."""
+    def retire(self, deadline_s: float) -> bool:
+        """Lets clients go, and serves what they still ask for, until none is connected.
+
+        Returns:
+            False if a client was still connected after `deadline_s` seconds.
+        """
     def drain(self, deadline_s: float) -> bool:
         """Lets clients go, refuses what comes later, and waits for what came before.
 

@@ -41,6 +41,8 @@ NEEDS = {
     "kubernetes": "deploy",
     "serve-with-kserve": "deploy",
     "helm": "deploy",
+    "autoscaling": "deploy",
+    "idle-exit": "deploy",
     "dashboards": "deploy",
     "several-servers": "deploy",
     "ray": "ray",

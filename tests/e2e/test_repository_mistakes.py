@@ -196,7 +196,10 @@ def test_a_path_that_is_no_repository_says_what_to_serve(tmp_path: Path, path: s
 
 
 def test_tritonserver_keeps_tritons_words_for_an_absent_path(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "nowhere", as_triton=True) as server, pytest.raises(ServerDidNotStart) as failure:
+    with (
+        ServerProcess(tmp_path / "nowhere", command="tritonserver") as server,
+        pytest.raises(ServerDidNotStart) as failure,
+    ):
         server.wait_until_started()
     assert failure.value.output == f"error: creating server: Internal - failed to stat file {tmp_path}/nowhere\n"
 

@@ -4,9 +4,10 @@ What each language behind a fence means here; anything else fails, so that no bl
 
 =================  ====================================================================================
 ``bash``           typed into a shell; every command must succeed
-``bash serve``     `alipes serve REPOSITORY [FLAGS]`: runs until the page ends, on free ports; where later
-                   blocks say `localhost:8000`, `:8001` or `:8002`, its real addresses are put in. Beside it another
-                   one runs at `--port=8080`, whose addresses stand for `localhost:8080` and the two ports behind
+``bash serve``     `alipes serve REPOSITORY [FLAGS]`, also behind `alipes activate --`: runs until the page ends,
+                   on free ports; where later blocks say `localhost:8000`, `:8001` or `:8002`, its real addresses
+                   are put in. Beside it another one runs at `--port=8080`, whose addresses stand for
+                   `localhost:8080` and the two ports behind
 ``console``        commands behind `$ `, each followed by what it prints; `...` stands for anything
 ``python``         a program; must succeed
 ``LANGUAGE file``  the content of that file, written before the next block runs (`pbtxt models/a/config.pbtxt`)
@@ -29,7 +30,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from support.blocks import Block, Command, commands, fits
 from support.server import ServerProcess
@@ -109,14 +110,18 @@ class Reader:
 
     def _serve(self, script: str) -> None:
         words = shlex.split(self._with_addresses(script.replace("\\\n", " ")), comments=True)
+        is_activated = words[:3] == ["alipes", "activate", "--"]
+        words = ["alipes", *words[3:]] if is_activated else words
         assert words[:2] == ["alipes", "serve"], f"this starts no server: {script!r}"
         ports = [word for word in words if word.startswith("--port=")]
         repository, *flags = [word for word in words[2:] if word not in ports]
         place = repository if repository.startswith("-") else self._folder / repository  # a store is a flag
-        server = ServerProcess(place, *flags, folder=self._folder)
+        command: Literal["activate", "serve"] = "activate" if is_activated else "serve"
+        server = ServerProcess(place, *flags, folder=self._folder, command=command)
         first = int(ports[0].partition("=")[2]) if ports else _FIRST_PORT
         self._servers.append((first, server))
-        server.wait_until_started()
+        if not is_activated:
+            server.wait_until_started()
 
     def _with_addresses(self, text: str) -> str:
         """The text with the real addresses of the servers in place of those that the page says."""

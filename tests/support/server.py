@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from support.waiting import TIMEOUT_S
 
@@ -39,15 +39,20 @@ class ServerProcess:
         environment: dict[str, str] | None = None,
         folder: Path | None = None,
         launcher: tuple[str, ...] = (),
-        as_triton: bool = False,
+        command: Literal["serve", "tritonserver", "activate"] = "serve",
         ports: tuple[str, ...] = _PORTS,
     ) -> None:
         """Starts the process, in a folder and by a launcher, and does not wait; see `wait_until_started`.
 
-        With `as_triton` the command line is Triton's. Without `ports` they are the server's to choose.
+        With `tritonserver` the command line is Triton's, with `activate` the first connection starts the server.
+        Without `ports` they are the server's to choose.
         """
-        command = ["tritonserver", f"--model-repository={repository}"] if as_triton else ["serve", str(repository)]
-        serve = [sys.executable, "-m", "alipes", *command, *_ADDRESSES, *ports]
+        words = {
+            "serve": ["serve", str(repository)],
+            "tritonserver": ["tritonserver", f"--model-repository={repository}"],
+            "activate": ["activate", "--", "serve", str(repository)],
+        }
+        serve = [sys.executable, "-m", "alipes", *words[command], *_ADDRESSES, *ports]
         self.process = subprocess.Popen(
             [*launcher, *serve, *arguments],
             stdin=subprocess.DEVNULL,
@@ -145,7 +150,8 @@ class ServerProcess:
     def _address(self, endpoint: str) -> str:
         # The output of a server that runs for hours is long.
         if endpoint not in self._addresses:
-            self._addresses[endpoint] = self.wait_for_output(rf"Started {_SERVICES[endpoint]} at ([^\"\s]+)")[1]
+            listens = rf"(?:Started {_SERVICES[endpoint]}|{endpoint} waits for connections) at ([^\"\s]+)"
+            self._addresses[endpoint] = self.wait_for_output(listens)[1]
         return self._addresses[endpoint]
 
     def _read(self) -> None:

@@ -82,6 +82,7 @@ END_TO_END: Mapping[str, Sequence[str]] = {
     ),
     "predictor": ("tests/e2e/apps/test_predictor_calls.py", "tests/e2e/clients/test_predictor_peers.py"),
     "explainers": ("tests/e2e/apps/test_explainer_app.py",),
+    "activation": ("tests/e2e/activation",),
     "rollout": ("tests/e2e/rollout",),
     "serve": ("tests/e2e/serve", "tests/e2e/cli/test_status.py"),
     "server": (

@@ -14,12 +14,14 @@ use alipes_stats::turn::{Task, timed};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
+use super::accept_pause::AcceptPause;
 use super::capacity::{Capacity, ConnectionPermit, reject, reject_at_once};
 use super::connection::Accepted;
+use super::idle::IdleClock;
 use super::listener::{AcceptingSocket, ListeningSocket};
 use super::notices::Notices;
 use super::phase::Phase;
-use super::policy::ListenerPolicy;
+use super::policy::{ListenerKind, ListenerPolicy};
 use super::probation::{Origin, Probation};
 use super::protocol::Protocol;
 use super::spare::{SpareDescriptor, is_exhausted};
@@ -43,6 +45,8 @@ pub struct Connection {
     pub origin: Origin,
     /// Its place among those that make room for others, where the listener has such.
     pub membership: Option<Membership>,
+    /// Where its calls count for a server that ends once it is idle.
+    pub idle: Option<Arc<IdleClock>>,
 }
 
 /// Accepts the connections of one listener.
@@ -58,6 +62,10 @@ pub struct Acceptor {
     rejections: Arc<Semaphore>,
     /// Lines about rejections.
     notices: Notices,
+    /// Where clients count for a server that ends once it is idle.
+    idle: Option<Arc<IdleClock>>,
+    /// What has it pause; none where it never does.
+    pause: Option<Arc<AcceptPause>>,
 }
 
 impl Acceptor {
@@ -71,7 +79,24 @@ impl Acceptor {
         events: Arc<EventQueue>,
     ) -> Acceptor {
         let rejections = Arc::new(Semaphore::new(limits::REFUSALS_AT_A_TIME));
-        Acceptor { protocol, tls, capacity, turnover, probation, events, rejections, notices: Notices::default() }
+        Acceptor {
+            protocol,
+            tls,
+            capacity,
+            turnover,
+            probation,
+            events,
+            rejections,
+            notices: Notices::default(),
+            idle: None,
+            pause: None,
+        }
+    }
+
+    /// The same acceptor, of a server that ends once it is idle.
+    #[must_use]
+    pub fn that_pauses(self, idle: Arc<IdleClock>, pause: Arc<AcceptPause>) -> Acceptor {
+        Acceptor { idle: Some(idle), pause: Some(pause), ..self }
     }
 
     fn policy(&self) -> &ListenerPolicy {
@@ -91,28 +116,45 @@ impl Acceptor {
         threads: Vec<mpsc::UnboundedSender<Connection>>,
         mut phase: watch::Receiver<Phase>,
     ) {
+        let inherited = socket.is_inherited();
         let Ok(socket) = socket.adopt() else { return };
         let mut spare = SpareDescriptor::of(socket.as_fd());
-        let last = self.policy().kind.closes_in();
+        // Clients that come to an inherited socket from then on are served by the next server.
+        let last = match self.policy().kind {
+            ListenerKind::Http | ListenerKind::Grpc if inherited => Phase::Draining,
+            kind => kind.closes_in(),
+        };
+        let mut pauses = self.pause.as_ref().map(|pause| pause.subscribe());
         let mut steps = Steps::new(limits::CONNECTIONS_PER_TURN);
         for thread in threads.iter().cycle() {
             steps.begin().await;
             let accepted = tokio::select! {
-                accepted = socket.accept() => accepted,
+                biased;
                 _ = phase.wait_for(|phase| *phase >= last) => break,
+                () = wanted(&mut pauses, true) => None,
+                accepted = socket.accept() => Some(accepted),
             };
             match accepted {
-                Ok(stream) => self.admit(stream, thread),
-                Err(error) if is_exhausted(&error) => {
+                None => {
+                    let _paused = self.pause.as_ref().map(|pause| pause.hold());
+                    tokio::select! {
+                        () = wanted(&mut pauses, false) => {}
+                        _ = phase.wait_for(|phase| *phase >= last) => {}
+                    }
+                }
+                Some(Ok(stream)) => self.admit(stream, thread),
+                Some(Err(error)) if is_exhausted(&error) => {
                     self.log_rejection("the process has no descriptor left, see `ulimit -n`");
                     spare.give_up();
                     refuse_one(&socket, self.tls.is_some()).await;
                     spare = SpareDescriptor::of(socket.as_fd());
                 }
-                Err(_) => sleep(ACCEPT_PAUSE).await,
+                Some(Err(_)) => sleep(ACCEPT_PAUSE).await,
             }
         }
-        self.admit_rest(&socket, &threads).await;
+        if !inherited {
+            self.admit_rest(&socket, &threads).await;
+        }
     }
 
     /// Admits whom the system has let in already, so that they get an answer: a closed socket would send them away.
@@ -130,7 +172,11 @@ impl Acceptor {
                 let (protocol, tls) = (Arc::clone(&self.protocol), self.tls.clone());
                 let origin = self.probation.origin(stream.address());
                 let membership = self.turnover.as_ref().map(Turnover::enter);
-                let _ = thread.send(Connection { stream, protocol, tls, permit, origin, membership });
+                let idle = self.idle.clone();
+                if let Some(idle) = &idle {
+                    idle.note(alipes_clock::now());
+                }
+                let _ = thread.send(Connection { stream, protocol, tls, permit, origin, membership, idle });
             }
             None => {
                 self.log_rejection(&format!("{} are open, see --max-connections", self.capacity.most()));
@@ -160,6 +206,14 @@ impl Acceptor {
                 drop(permit);
             }));
         }
+    }
+}
+
+/// Ends once a pause is wanted, or is not; never where there is none.
+async fn wanted(pauses: &mut Option<watch::Receiver<bool>>, wanted: bool) {
+    match pauses {
+        Some(pauses) => drop(pauses.wait_for(|one| *one == wanted).await),
+        None => std::future::pending().await,
     }
 }
 

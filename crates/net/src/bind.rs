@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -44,9 +45,25 @@ pub struct BoundSocket {
     socket: Socket,
     address: String,
     file: Option<SocketFile>,
+    inherited: bool,
 }
 
 impl BoundSocket {
+    /// A listening socket that another process made, and goes on to hold.
+    ///
+    /// # Errors
+    ///
+    /// It is no stream socket that can be listened on.
+    pub fn inherited(socket: OwnedFd) -> Result<BoundSocket, BindError> {
+        let socket = Socket::from(socket);
+        let address = "an inherited socket".to_owned();
+        // Keep-alive changes nothing of a Unix socket.
+        match socket.set_keepalive(true).and_then(|()| socket.set_nonblocking(true)) {
+            Ok(()) => Ok(BoundSocket { socket, address, file: None, inherited: true }),
+            Err(cause) => Err(BindError { address, cause }),
+        }
+    }
+
     /// Binds an endpoint's address; none where the endpoint is switched off.
     ///
     /// # Errors
@@ -61,7 +78,7 @@ impl BoundSocket {
             None => (format!("{}:{}", endpoint.address, endpoint.port), bind(endpoint).map(|socket| (socket, None))),
         };
         match bound {
-            Ok((socket, file)) => Ok(Some(BoundSocket { socket, address, file })),
+            Ok((socket, file)) => Ok(Some(BoundSocket { socket, address, file, inherited: false })),
             Err(cause) => Err(BindError { address, cause }),
         }
     }
@@ -72,11 +89,10 @@ impl BoundSocket {
     ///
     /// Another process listens on the port since it was bound.
     pub fn listen(self) -> Result<ListeningSocket, BindError> {
+        let is_path = self.socket.local_addr().is_ok_and(|address| address.as_socket().is_none());
         match self.socket.listen(BACKLOG) {
-            Ok(()) => Ok(match self.file {
-                None => ListeningSocket::Tcp(self.socket.into()),
-                Some(file) => ListeningSocket::Unix(self.socket.into(), file),
-            }),
+            Ok(()) if is_path => Ok(ListeningSocket::unix(self.socket.into(), self.file)),
+            Ok(()) => Ok(ListeningSocket::tcp(self.socket.into(), self.inherited)),
             Err(cause) => Err(BindError { address: self.address, cause }),
         }
     }
@@ -180,6 +196,22 @@ mod tests {
         assert!(BoundSocket::new(&endpoint(format!("unix:{}", path.display()))).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn an_inherited_socket_has_its_address_and_leaves_its_file() {
+        let path = fresh_path("inherited");
+        let held = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let socket = BoundSocket::inherited(held.try_clone().unwrap().into()).unwrap().listen().unwrap();
+        assert!(socket.is_inherited());
+        assert_eq!(socket.address().unwrap(), format!("unix:{}", path.display()));
+        drop(socket);
+        assert!(UnixStream::connect(&path).is_ok());
+        std::fs::remove_file(&path).unwrap();
+        let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = BoundSocket::inherited(held.try_clone().unwrap().into()).unwrap().listen().unwrap();
+        assert_eq!(socket.address().unwrap(), held.local_addr().unwrap().to_string());
+        assert!(socket.is_inherited());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accept_pause;
 mod acceptor;
 pub mod aligned;
 pub mod api_keys;
@@ -11,6 +12,7 @@ mod capacity;
 pub mod connection;
 mod frame_budget;
 pub mod http2;
+pub mod idle;
 pub mod listener;
 pub mod network;
 mod notices;

@@ -22,27 +22,52 @@ pub struct Listener {
 }
 
 /// A listening socket.
-pub enum ListeningSocket {
+pub struct ListeningSocket {
+    listener: AnyListener,
+    /// Whether another process holds it too, and goes on listening once this one has ended.
+    inherited: bool,
+}
+
+enum AnyListener {
     /// Over TCP.
     Tcp(TcpListener),
-    /// On a path.
-    Unix(UnixListener, SocketFile),
+    /// On a path, whose file is removed with it where it was made for it.
+    Unix(UnixListener, Option<SocketFile>),
 }
 
 /// A listening socket on an event loop.
 pub enum AcceptingSocket {
     /// Over TCP.
     Tcp(tokio::net::TcpListener),
-    /// On a path, whose file lives as long as the socket.
-    Unix(tokio::net::UnixListener, SocketFile),
+    /// On a path, whose file lives as long as the socket, unless it was inherited.
+    Unix(tokio::net::UnixListener, Option<SocketFile>),
 }
 
 impl ListeningSocket {
+    /// A socket over TCP.
+    pub fn tcp(listener: TcpListener, inherited: bool) -> ListeningSocket {
+        ListeningSocket { listener: AnyListener::Tcp(listener), inherited }
+    }
+
+    /// A socket on a path; without the file, it is another process's.
+    pub fn unix(listener: UnixListener, file: Option<SocketFile>) -> ListeningSocket {
+        ListeningSocket { inherited: file.is_none(), listener: AnyListener::Unix(listener, file) }
+    }
+
+    /// Whether another process holds it too, and goes on listening once this one has ended.
+    pub fn is_inherited(&self) -> bool {
+        self.inherited
+    }
+
     /// The address that the socket is bound to: `host:port`, or `unix:` and the path.
     pub fn address(&self) -> Option<String> {
-        match self {
-            ListeningSocket::Tcp(listener) => listener.local_addr().ok().map(|address| address.to_string()),
-            ListeningSocket::Unix(_, file) => Some(format!("unix:{}", file.path().display())),
+        match &self.listener {
+            AnyListener::Tcp(listener) => listener.local_addr().ok().map(|address| address.to_string()),
+            AnyListener::Unix(_, Some(file)) => Some(format!("unix:{}", file.path().display())),
+            AnyListener::Unix(listener, None) => {
+                let address = listener.local_addr().ok()?;
+                Some(format!("unix:{}", address.as_pathname()?.display()))
+            }
         }
     }
 
@@ -52,9 +77,9 @@ impl ListeningSocket {
     ///
     /// The system refuses to watch it.
     pub fn adopt(self) -> io::Result<AcceptingSocket> {
-        match self {
-            ListeningSocket::Tcp(listener) => tokio::net::TcpListener::from_std(listener).map(AcceptingSocket::Tcp),
-            ListeningSocket::Unix(listener, file) => {
+        match self.listener {
+            AnyListener::Tcp(listener) => tokio::net::TcpListener::from_std(listener).map(AcceptingSocket::Tcp),
+            AnyListener::Unix(listener, file) => {
                 tokio::net::UnixListener::from_std(listener).map(|listener| AcceptingSocket::Unix(listener, file))
             }
         }

@@ -18,9 +18,11 @@ use tokio::runtime;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::accept_pause::AcceptPause;
 use super::acceptor::{Acceptor, Connection};
 use super::capacity::Capacity;
-use super::connection::{Accepted, Socket, TransportStream};
+use super::connection::{Accepted, Activity, Socket, TransportStream};
+use super::idle::IdleClock;
 use super::listener::Listener;
 use super::phase::{Phase, Shutdown};
 use super::phases::Phases;
@@ -51,6 +53,8 @@ pub struct NetworkOptions {
     pub turns: Arc<TurnMeters>,
     /// What else runs on each thread.
     pub hooks: ThreadHooks,
+    /// Counts the calls of clients, where the server ends once it is idle.
+    pub idle: Option<Arc<IdleClock>>,
 }
 
 /// The running network threads.
@@ -64,6 +68,8 @@ pub struct Network {
     limits: ConnectionSpec,
     probation: Arc<Probation>,
     events: Arc<EventQueue>,
+    idle: Option<Arc<IdleClock>>,
+    pause: Arc<AcceptPause>,
 }
 
 impl Network {
@@ -73,7 +79,7 @@ impl Network {
     ///
     /// The system refuses a thread or an event loop.
     pub fn start(options: NetworkOptions) -> io::Result<Network> {
-        let NetworkOptions { threads, limits, events, turns, hooks } = options;
+        let NetworkOptions { threads, limits, events, turns, hooks, idle } = options;
         let (phases, watching) = Phases::new();
         let (connections, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
         let mut network = Network {
@@ -85,6 +91,8 @@ impl Network {
             probation: Probation::new(&limits, Arc::clone(&events)),
             limits,
             events,
+            idle,
+            pause: Arc::default(),
         };
         for (number, receiver) in receivers.into_iter().enumerate() {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
@@ -115,6 +123,11 @@ impl Network {
         &self.phases
     }
 
+    /// What has the acceptors of clients pause, where the server ends once it is idle.
+    pub fn pause(&self) -> &Arc<AcceptPause> {
+        &self.pause
+    }
+
     /// Bounds the connections by another amount of memory, unless their number was given.
     pub fn limit_memory(&self, bytes: u64) {
         if let Some(clients) = self.clients.get() {
@@ -139,6 +152,12 @@ impl Network {
             self.phases.count(kind, &capacity);
             let (probation, events) = (Arc::clone(&self.probation), Arc::clone(&self.events));
             let acceptor = Acceptor::new(protocol, tls, capacity, turnover, probation, events);
+            let acceptor = match (kind, &self.idle) {
+                (ListenerKind::Http | ListenerKind::Grpc, Some(idle)) => {
+                    acceptor.that_pauses(Arc::clone(idle), Arc::clone(&self.pause))
+                }
+                _ => acceptor,
+            };
             if let Some(reload) = acceptor.reload() {
                 accepting.spawn(timed(Task::Certificates, reload));
             }
@@ -182,9 +201,12 @@ async fn serve_connections(
 
 /// Serves a connection until it ends, or has to give way to another.
 async fn serve(connection: Connection, shutdown: Shutdown, events: Arc<EventQueue>) {
-    let Connection { stream, protocol, tls, permit, origin, membership } = connection;
+    let Connection { stream, protocol, tls, permit, origin, membership, idle } = connection;
     let peer = stream.address();
-    let activity = membership.as_ref().map(|membership| Arc::clone(membership.activity()));
+    let activity = match &membership {
+        Some(membership) => Arc::clone(membership.activity()),
+        None => Arc::new(Activity::of_server(idle)),
+    };
     let serving = async {
         let timeouts = protocol.policy().timeouts;
         let socket = tokio::select! {
@@ -194,7 +216,7 @@ async fn serve(connection: Connection, shutdown: Shutdown, events: Arc<EventQueu
         };
         let Some(socket) = socket else { return };
         let transport = TransportStream::new(socket, timeouts.stall).with_origin(origin).with_peer(peer);
-        protocol.serve(transport.counted_by(activity.unwrap_or_default()), shutdown).await;
+        protocol.serve(transport.counted_by(activity), shutdown).await;
     };
     match &membership {
         None => serving.await,

@@ -38,10 +38,10 @@ impl Phases {
         let _ = counted.set(Arc::clone(connections));
     }
 
-    /// Has each answer say that its connection ends. Returns once no client is connected, or after the grace.
-    pub fn drain(&self, grace: Duration, deadline: Instant) {
+    /// Has each answer say that its connection ends. Returns once no client is connected, or false after the grace.
+    pub fn drain(&self, grace: Duration, deadline: Instant) -> bool {
         self.advance(Phase::Draining);
-        self.wait(deadline.min(alipes_clock::now() + grace), Capacity::wait_all);
+        self.wait(deadline.min(alipes_clock::now() + grace), Capacity::wait_all)
     }
 
     /// Refuses further requests, and waits until those that came before are answered, and their clients have read it;

@@ -1,11 +1,13 @@
 //! The server, as Python drives it.
 
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alipes_runtime::model::Departure;
 use alipes_runtime::pages::{Pages, WrittenPage};
 use alipes_runtime::registry::IndexEntry;
+use alipes_server::InheritedSockets;
 use alipes_spec::{ModelSpec, ServerConfig};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -24,6 +26,12 @@ fn deadline(timeout_s: f64) -> PyResult<Instant> {
     Ok(alipes_clock::now() + wait.min(LONGEST_WAIT))
 }
 
+/// A descriptor that Python gives away.
+fn owned(descriptor: Option<RawFd>) -> Option<OwnedFd> {
+    // SAFETY: the control plane detaches each socket that it hands over, once, so that nothing else closes it.
+    descriptor.map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
 /// A server: bound when made, serving when started.
 #[pyclass(frozen, module = "alipes._core")]
 pub struct Server {
@@ -33,11 +41,19 @@ pub struct Server {
 #[pymethods]
 impl Server {
     #[new]
-    fn new(py: Python<'_>, config: &str) -> PyResult<Server> {
+    #[pyo3(signature = (config, http = None, grpc = None, metrics = None))]
+    fn new(
+        py: Python<'_>,
+        config: &str,
+        http: Option<RawFd>,
+        grpc: Option<RawFd>,
+        metrics: Option<RawFd>,
+    ) -> PyResult<Server> {
+        let inherited = InheritedSockets { http: owned(http), grpc: owned(grpc), metrics: owned(metrics) };
         detached(py, || {
             let config: ServerConfig = serde_json::from_str(config)?;
-            let inner = alipes_server::Server::bind(config).map_err(|error| Failure::System(error.to_string()))?;
-            Ok(Server { inner })
+            let inner = alipes_server::Server::bind(config, inherited);
+            Ok(Server { inner: inner.map_err(|error| Failure::System(error.to_string()))? })
         })
     }
 
@@ -164,6 +180,27 @@ impl Server {
     fn metrics_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let text = detached(py, || Ok(self.inner.service.metrics_text()))?;
         Ok(PyBytes::new(py, text.as_bytes()))
+    }
+
+    fn idle_s(&self, py: Python<'_>) -> PyResult<f64> {
+        detached(py, || Ok(self.inner.idle_for().as_secs_f64()))
+    }
+
+    fn pause_accepting(&self, py: Python<'_>, deadline_s: f64) -> PyResult<bool> {
+        let deadline = deadline(deadline_s)?;
+        detached(py, || Ok(self.inner.pause_accepting(deadline)))
+    }
+
+    fn resume_accepting(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            self.inner.resume_accepting();
+            Ok(())
+        })
+    }
+
+    fn retire(&self, py: Python<'_>, deadline_s: f64) -> PyResult<bool> {
+        let deadline = deadline(deadline_s)?;
+        detached(py, || Ok(self.inner.retire(deadline)))
     }
 
     fn drain(&self, py: Python<'_>, deadline_s: f64) -> PyResult<bool> {

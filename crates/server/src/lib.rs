@@ -6,4 +6,4 @@ pub mod compose;
 pub mod server;
 
 pub use alipes_driver_worker::waiting;
-pub use server::Server;
+pub use server::{InheritedSockets, Server};

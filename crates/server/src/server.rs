@@ -1,14 +1,17 @@
 //! The server as the control plane drives it: bind, start, drain, stop.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use alipes_grpc::GrpcProtocol;
 use alipes_http::{HttpProtocol, MetricsProtocol};
+use alipes_net::accept_pause::AcceptPause;
 use alipes_net::api_keys::ApiKeys;
 use alipes_net::bind::{BindError, BoundSocket};
+use alipes_net::idle::IdleClock;
 use alipes_net::listener::Listener;
 use alipes_net::network::{Network, NetworkOptions, ThreadHooks};
 use alipes_net::phases::Phases;
@@ -78,6 +81,17 @@ impl Addresses {
     }
 }
 
+/// Listening sockets that another process made, and goes on to hold; each takes the place of an endpoint's own.
+#[derive(Debug, Default)]
+pub struct InheritedSockets {
+    /// For HTTP.
+    pub http: Option<OwnedFd>,
+    /// For gRPC.
+    pub grpc: Option<OwnedFd>,
+    /// For metrics.
+    pub metrics: Option<OwnedFd>,
+}
+
 /// A listener whose socket is bound and whose certificate was read.
 struct Prepared {
     kind: ListenerKind,
@@ -88,17 +102,22 @@ struct Prepared {
 impl Prepared {
     /// Prepares the listeners of all endpoints that are enabled, in Triton's order: of several that cannot be had, the
     /// first is reported.
-    fn all(config: &ServerConfig) -> Result<Vec<Prepared>, StartError> {
+    fn all(config: &ServerConfig, inherited: InheritedSockets) -> Result<Vec<Prepared>, StartError> {
         let endpoints = [
-            (ListenerKind::Grpc, &config.grpc),
-            (ListenerKind::Http, &config.http),
-            (ListenerKind::Metrics, &config.metrics),
+            (ListenerKind::Grpc, &config.grpc, inherited.grpc),
+            (ListenerKind::Http, &config.http, inherited.http),
+            (ListenerKind::Metrics, &config.metrics, inherited.metrics),
         ];
-        endpoints.into_iter().filter_map(|(kind, endpoint)| Prepared::new(kind, endpoint).transpose()).collect()
+        let prepare = |(kind, endpoint, socket)| Prepared::new(kind, endpoint, socket).transpose();
+        endpoints.into_iter().filter_map(prepare).collect()
     }
 
-    fn new(kind: ListenerKind, endpoint: &Endpoint) -> Result<Option<Prepared>, StartError> {
-        let bound = BoundSocket::new(endpoint).map_err(|cause| StartError::Bind { kind, cause })?;
+    fn new(kind: ListenerKind, endpoint: &Endpoint, socket: Option<OwnedFd>) -> Result<Option<Prepared>, StartError> {
+        let bound = match socket {
+            Some(socket) => BoundSocket::inherited(socket).map(Some),
+            None => BoundSocket::new(endpoint),
+        };
+        let bound = bound.map_err(|cause| StartError::Bind { kind, cause })?;
         let Some(socket) = bound else { return Ok(None) };
         let tls = endpoint.tls.as_ref().map(|spec| Tls::new(kind, spec)).transpose()?.map(Arc::new);
         Ok(Some(Prepared { kind, socket, tls }))
@@ -143,6 +162,10 @@ pub struct Server {
     api_keys: Arc<ApiKeys>,
     /// Certificates of its listeners.
     encryption: Vec<Arc<Tls>>,
+    /// Counts the calls of clients.
+    idle: Arc<IdleClock>,
+    /// Has the acceptors of clients pause.
+    pause: Arc<AcceptPause>,
     state: Mutex<State>,
 }
 
@@ -154,8 +177,9 @@ impl Server {
     ///
     /// A port is taken, an address is not one of this machine, a certificate cannot be used, or the system refuses
     /// threads.
-    pub fn bind(config: ServerConfig) -> Result<Server, StartError> {
-        let prepared = Prepared::all(&config)?;
+    pub fn bind(config: ServerConfig, inherited: InheritedSockets) -> Result<Server, StartError> {
+        let prepared = Prepared::all(&config, inherited)?;
+        let idle = Arc::new(IdleClock::new(alipes_clock::now()));
         let api_keys = Arc::new(ApiKeys::new(config.api_keys.as_ref()));
         let service = Arc::new(compose::service(config));
         let network = Network::start(NetworkOptions {
@@ -164,11 +188,13 @@ impl Server {
             events: Arc::clone(&service.events),
             turns: Arc::clone(&service.turns),
             hooks: HOOKS,
+            idle: service.config.ends_idle.then(|| Arc::clone(&idle)),
         })?;
         service.reactors.set(network.event_loops().to_vec());
-        let phases = Arc::clone(network.phases());
+        let (phases, pause) = (Arc::clone(network.phases()), Arc::clone(network.pause()));
         let encryption = prepared.iter().filter_map(|prepared| prepared.tls.clone()).collect();
-        Ok(Server { service, phases, api_keys, encryption, state: Mutex::new(State::Bound(prepared, network)) })
+        let state = Mutex::new(State::Bound(prepared, network));
+        Ok(Server { service, phases, api_keys, encryption, idle, pause, state })
     }
 
     /// Begins to accept connections.
@@ -219,6 +245,28 @@ impl Server {
         if let State::Running(network) = &*self.state.lock() {
             network.limit_memory(connection_bytes);
         }
+    }
+
+    /// For how long no client has asked for anything, where the configuration says that the server ends then.
+    pub fn idle_for(&self) -> Duration {
+        self.idle.idle_for(alipes_clock::now())
+    }
+
+    /// Accepts no connection of clients any more, for a while. Clients that connect wait in the queue of the listening
+    /// socket. False where a listener did not pause by the deadline; then accepting goes on.
+    pub fn pause_accepting(&self, deadline: Instant) -> bool {
+        self.pause.begin(deadline)
+    }
+
+    /// Accepts connections again.
+    pub fn resume_accepting(&self) {
+        self.pause.end();
+    }
+
+    /// Lets clients go and serves whatever they still ask for, until none is connected; false where the deadline came
+    /// first.
+    pub fn retire(&self, deadline: Instant) -> bool {
+        self.phases.drain(deadline.saturating_duration_since(alipes_clock::now()), deadline)
     }
 
     /// Lets clients go, refuses what comes later, and finishes what came before; false where the deadline came first.

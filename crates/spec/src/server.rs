@@ -109,6 +109,9 @@ pub struct ServerConfig {
     /// Limits on connections.
     #[serde(default)]
     pub connections: ConnectionSpec,
+    /// Whether the calls of clients are counted, for a server that ends once it is idle.
+    #[serde(default)]
+    pub ends_idle: bool,
     /// Keep-alive of gRPC connections.
     #[serde(default)]
     pub keepalive: KeepaliveSpec,

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from alipes.cli.activate import ACTIVATE_HELP, activate
 from alipes.cli.advise import HELP as ADVISE_HELP
 from alipes.cli.advise import advise
 from alipes.cli.batch import batch_app
@@ -173,5 +174,6 @@ app.command(
     context_settings={**FLAGS_FOLLOW, "help_option_names": ["-h", "--help"]},
     short_help="Start a server that goes on running.",
 )(launch)
+app.command(help=ACTIVATE_HELP, short_help="Start a server when somebody connects.")(activate)
 app.command(short_help="Tell whether a launched server is ready, and where.")(status)
 app.command(short_help="Stop a launched server.")(stop)

@@ -5,6 +5,7 @@ This is the only place that looks at the environment, and it looks once.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from alipes.config.file import FILE_NAME, read_file
 from alipes.config.flag_text import FlagText, spell_out
 from alipes.config.flags import OPTION_FLAGS, Flag, Value, find
 from alipes.config.forms import OURS, Form
+from alipes.config.inherited import read_inherited
 from alipes.config.networks import read_networks
 from alipes.config.options import (
     ConnectionOptions,
@@ -209,6 +211,7 @@ def _options(
         grouped[endpoint]["tls"] = TlsOptions(**grouped[f"{endpoint}.tls"])
     groups: dict[str, Any] = {group: make(**grouped[group]) for group, make in _GROUPS.items()}
     plain["cloud_events"] = read_cloud_events(environ)
+    plain["inherited"] = read_inherited(environ, os.getpid())
     options = ServerOptions(**plain, **groups, origins=origins, notices=tuple(notices))
     _check(options)
     return options

@@ -10,6 +10,7 @@ __all__ = [
     "ConnectionOptions",
     "Endpoint",
     "GpuMetricsOptions",
+    "InheritedSocket",
     "KeepaliveOptions",
     "LogOptions",
     "ModelOptions",
@@ -69,6 +70,19 @@ class Endpoint:
     def is_path(self) -> bool:
         """Whether it is a Unix socket."""
         return self.address.startswith("unix:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InheritedSocket:
+    """A listening socket that another process opened.
+
+    Attributes:
+        descriptor: Its number in this process.
+        name: What the other process calls it; `http`, `grpc` and `metrics` are endpoints.
+    """
+
+    descriptor: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -436,6 +450,7 @@ class ServerOptions:
         id: Name that the server metadata gives.
         triton_release: The release of Triton that is followed where releases differ.
         exit_timeout_s: Seconds to finish what is in before leaving.
+        idle_exit_s: Seconds without a request after which the server ends; 0 never ends it.
         network_threads: Network threads; 0 takes half the cores, at least two.
         http_max_input_bytes: Largest JSON body, or raw input, in bytes.
         inflight_bytes: Bytes that requests and answers may take; 0 takes a quarter of the memory.
@@ -477,11 +492,13 @@ class ServerOptions:
         origins: Where the value of each flag comes from, by the flag's name.
         notices: One line for each flag that was given and does nothing here.
         config_file: The configuration file that was read; empty for none.
+        inherited: Listening sockets that another process opened, and goes on to hold.
     """
 
     id: str
     triton_release: Literal["2.51", "2.73"]
     exit_timeout_s: int
+    idle_exit_s: float
     network_threads: int
     http_max_input_bytes: int
     inflight_bytes: int
@@ -523,3 +540,4 @@ class ServerOptions:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     config_file: str = ""
+    inherited: tuple[InheritedSocket, ...] = ()

@@ -11,7 +11,7 @@ from alipes.deploy.repository_place import BUCKETS, check_machine
 from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
 from alipes.errors import ConfigError
 
-__all__ = ["PROGRAM", "systemd_unit"]
+__all__ = ["PROGRAM", "socket_unit", "systemd_unit"]
 
 PROGRAM: Final = "/opt/alipes/bin/alipes"
 """Where the documentation installs alipes."""
@@ -64,28 +64,54 @@ SystemCallArchitectures=native
 SystemCallFilter=@system-service
 
 [Install]
-WantedBy=multi-user.target
+{install}
+"""
+
+_SOCKET_UNIT: Final = """\
+[Unit]
+Description=Ports of the alipes model server
+
+[Socket]
+# The first connection starts the service of the same name. The server knows each socket by its port.
+ListenStream=0.0.0.0:{http}
+ListenStream=0.0.0.0:{grpc}
+Backlog=1024
+
+[Install]
+WantedBy=sockets.target
 """
 
 
-def systemd_unit(description: Description, program: str = PROGRAM) -> str:
+def systemd_unit(description: Description, program: str = PROGRAM, idle_exit_s: float = 0.0) -> str:
     """The text of the unit.
 
     Args:
         description: What is deployed. `tls.secret` is a folder with `tls.crt` and `tls.key`, `key.secret` and `secrets`
             are files of variables; the first holds `ALIPES_RESTRICTED_KEY`.
         program: The command `alipes`.
+        idle_exit_s: Seconds without a request after which the server ends; its sockets, which `socket_unit` describes,
+            start it again. 0 has it run all the time.
 
     Raises:
         ConfigError: If the description says what one machine does not have, or a path is not a whole one.
     """
     _check(description)
+    idle = [f"--idle-exit={idle_exit_s:g}"] if idle_exit_s else []
     return _UNIT.format(
-        command=" ".join(_word(word) for word in [program, "serve", *_arguments(description)]),
+        command=" ".join(_word(word) for word in [program, "serve", *_arguments(description), *idle]),
+        install="# Its sockets start it.\nAlso=%p.socket" if idle_exit_s else "WantedBy=multi-user.target",
         stop_s=stop_s(description),
         own="".join(f"{line}\n" for line in _own(description)),
         devices="" if description.resources.gpus else "PrivateDevices=yes\n",
     )
+
+
+def socket_unit(description: Description) -> str:
+    """The text of the unit of the sockets, for a file of the service's name that ends in `.socket`.
+
+    Metrics are left to the server: a monitor that reads them every few seconds would start it each time.
+    """
+    return _SOCKET_UNIT.format(http=description.ports.http, grpc=description.ports.grpc)
 
 
 def _check(description: Description) -> None:

@@ -45,6 +45,7 @@ def server_config(options: ServerOptions) -> str:
             "grpc_max_expanded_bytes": options.grpc_max_expanded_bytes,
             "grpc_compression_level": options.grpc_compression_level,
             "connections": asdict(options.connections) | {"memory_bytes": shares.connection_bytes},
+            "ends_idle": options.idle_exit_s > 0,
             "keepalive": asdict(options.keepalive),
             "api_keys": _api_keys(options.api_keys),
             "http_restricted": [asdict(restriction) for restriction in options.http_restricted],

@@ -16,6 +16,7 @@ from alipes.repository.storage.authorities import trust_bundle
 from alipes.server.installation import check_installation
 from alipes.server.log import configure, log, reopen
 from alipes.server.memory import bound_heaps
+from alipes.server.readiness import notify_ready
 from alipes.server.server import Companion, InProcessServer
 from alipes.server.signals import RELOAD_SIGNAL, STOP_SIGNALS, Event, Wakeup
 
@@ -58,7 +59,9 @@ def run(
             if options.worker.attached_socket is not None:
                 keep_socket(options.worker.attached_socket)
             # Binds: a port in use is an error before any model is loaded.
-            server = InProcessServer(options, greets=greets, companion=companion)
+            server = InProcessServer(
+                options, greets=greets, companion=companion, when_idle=lambda: wakeup.notify(Event.IDLE)
+            )
         except AlipesError as error:
             return _refuse(explain(error))
         try:
@@ -73,11 +76,12 @@ def _serve(
 ) -> int:
     start = _Background(server.start, lambda: wakeup.notify(Event.STARTED))
     signalled = _wait_for_signal(server, wakeup, start)
+    is_idle = signalled == Event.IDLE
     if signalled:
         server.abandon_start()
-        log.info("Signal (%d) Received.", signalled)
+        log.info("No client asks for anything: the server ends." if is_idle else f"Signal ({signalled}) Received.")
     stop = _Background(lambda: server.stop(exit_timeout_s), lambda: wakeup.notify(Event.STOPPED))
-    if not _wait_for_stop(server, wakeup, stop, exit_timeout_s):
+    if not _wait_for_stop(server, wakeup, stop, exit_timeout_s, wishes=0 if is_idle else 1):
         log.error(EXPIRED)
         server.cut()
         _leave_now(1)
@@ -89,19 +93,23 @@ def _serve(
 
 
 def _wait_for_signal(server: InProcessServer, wakeup: Wakeup, start: _Background) -> int:
-    """The signal that ends the service; 0 if the service could not start."""
+    """The signal that ends the service, or that it is idle; 0 if the service could not start."""
     while True:
         for number in wakeup.wait():
-            if number in STOP_SIGNALS:
+            if number in STOP_SIGNALS or number == Event.IDLE:
                 return number
+            if number == Event.STARTED and start.error is None:
+                notify_ready(os.environ)
             if number == RELOAD_SIGNAL:
                 _reload(server)
             if number == Event.STARTED and start.error is not None:
                 return 0
 
 
-def _wait_for_stop(server: InProcessServer, wakeup: Wakeup, stop: _Background, timeout_s: float) -> bool:
-    """True once everything has ended; false at a second signal or when the time is up."""
+def _wait_for_stop(
+    server: InProcessServer, wakeup: Wakeup, stop: _Background, timeout_s: float, *, wishes: int
+) -> bool:
+    """True once everything has ended; false at a second signal, of which some have come, or when the time is up."""
     begun = time.monotonic()
     while True:
         seen = wakeup.wait(max(0.0, begun + timeout_s - time.monotonic()))
@@ -110,7 +118,8 @@ def _wait_for_stop(server: InProcessServer, wakeup: Wakeup, stop: _Background, t
         if RELOAD_SIGNAL in seen:
             _reload(server)
         again = any(number in STOP_SIGNALS for number in seen) and time.monotonic() > begun + ONE_WISH_S
-        if again or not seen:
+        wishes += again
+        if wishes > 1 or not seen:
             return False
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,9 @@ from alipes.repository.stores import opened_list, opened_stores
 from alipes.server.boundary import server_config
 from alipes.server.control import Control
 from alipes.server.greeting import Greeting, address_of
+from alipes.server.idle_watch import IdleWatch
 from alipes.server.index import Index
+from alipes.server.inherited_sockets import sockets_by_endpoint
 from alipes.server.key_file import KeyFile
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool
@@ -94,6 +97,7 @@ class InProcessServer:
         core: _core.Server | None = None,
         greets: bool = False,
         companion: Companion | None = None,
+        when_idle: Callable[[], None] | None = None,
     ) -> None:
         """Checks the repositories and binds the sockets; nothing is loaded and no connection is accepted yet.
 
@@ -102,6 +106,7 @@ class InProcessServer:
             core: The data plane, if it is not to be made from ``options``.
             greets: Whether it says, once it is ready, what a person may want to know; `tritonserver` does not.
             companion: What goes along with it.
+            when_idle: Called once no client has asked for anything for as long as the options say.
 
         Raises:
             RepositoryError: If no repository is there that could be served.
@@ -135,6 +140,8 @@ class InProcessServer:
         self._memory = MemoryWatch(options, self._core.limit_memory)
         self._pump = LogPump(self._core)
         self._payloads = payload_sender(self._core, options.payloads)
+        ends_idle = when_idle is not None and options.idle_exit_s > 0
+        self._idle = IdleWatch(self._core, options.idle_exit_s, when_idle) if ends_idle and when_idle else None
         self._settled = threading.Event()
         self._phase = (
             threading.Lock()
@@ -179,6 +186,8 @@ class InProcessServer:
             if self._loads_named_models_alone():
                 self._load_marked()
             self._started = True
+        if self._idle is not None:
+            self._idle.start()
         self._announce(addresses)
         return addresses
 
@@ -240,6 +249,9 @@ class InProcessServer:
         if self._keys is not None:
             self._keys.stop(0.0)
         done = self._settled.wait(_remaining(deadline))
+        if self._idle is not None and self._idle.stop(_remaining(deadline)) and self._idle.is_over:
+            # Requests on open connections are served, and each new connection waits for the next server.
+            self._core.retire(_remaining(deadline))
         if self._started:
             log.info("Waiting for in-flight requests to complete.")
             self._index.close()
@@ -407,8 +419,9 @@ def _advised(options: RepositoryOptions, error: RepositoryError) -> RepositoryEr
 
 
 def _bind(options: ServerOptions) -> _core.Server:
+    sockets = sockets_by_endpoint(options)
     try:
-        return _core.Server(server_config(options))
+        return _core.Server(server_config(options), **{name: one.detach() for name, one in sockets.items()})
     except (OSError, ValueError) as error:  # a port in use, or a pattern that only the data plane can read
         raise ServerStartError(str(error)) from error
 

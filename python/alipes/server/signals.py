@@ -25,6 +25,7 @@ class Event(IntEnum):
 
     STARTED = 128
     STOPPED = 129
+    IDLE = 130
 
 
 class Wakeup:

@@ -29,7 +29,7 @@ def copy_repository(name: str, folder: Path) -> Path:
 def launch(repository: Path, args: Sequence[str]) -> ServerProcess:
     """Starts a server and does not wait for it."""
     environment = {"GOLDEN_HOLD": str(_hold(repository))}
-    return ServerProcess(repository, *_AS_RECORDED, *args, environment=environment, as_triton=True)
+    return ServerProcess(repository, *_AS_RECORDED, *args, environment=environment, command="tritonserver")
 
 
 @contextmanager

@@ -44,6 +44,7 @@ OURS = {
     "ensemble-steps",
     "execution-threads",
     "exit-grace-secs",
+    "idle-exit",
     "allow-pickles",
     "gpu-fallback",
     "grpc-max-expanded-bytes",

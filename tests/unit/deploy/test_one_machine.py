@@ -13,7 +13,7 @@ import pytest
 from alipes.deploy import described
 from alipes.deploy.compose import compose_document
 from alipes.deploy.quantities import bytes_of, cores_of
-from alipes.deploy.systemd import systemd_unit
+from alipes.deploy.systemd import socket_unit, systemd_unit
 from alipes.deploy.yaml_text import yaml_of
 from alipes.errors import ConfigError
 
@@ -41,6 +41,26 @@ def test_systemd_takes_the_unit_without_a_warning(name: str, tmp_path: Path) -> 
     unit.write_text(systemd_unit(described(SETS[name]), program))
     done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
     assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (0, [])
+
+
+def test_systemd_takes_the_unit_of_the_sockets(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not installed")
+    program = shutil.which("true")
+    assert program is not None
+    units = [tmp_path / "idle.service", tmp_path / "idle.socket"]
+    units[0].write_text(systemd_unit(described(FULL), program, idle_exit_s=300))
+    units[1].write_text(socket_unit(described(FULL)))
+    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "idle." in line]) == (0, [])
+
+
+def test_a_unit_that_ends_idle_is_started_by_its_sockets() -> None:
+    unit = systemd_unit(described(FULL), idle_exit_s=300)
+    assert "--idle-exit=300" in unit
+    assert unit.endswith("Also=%p.socket\n")
+    sockets = socket_unit(described(FULL | {"ports": {"http": 8081, "grpc": 8082}}))
+    assert re.findall("^ListenStream=(.*)$", sockets, re.MULTILINE) == ["0.0.0.0:8081", "0.0.0.0:8082"]
 
 
 def test_systemd_waits_longer_than_the_server_drains() -> None:

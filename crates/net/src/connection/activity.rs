@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use alipes_stats::access::AccessRecord;
 
 use super::ending::Ending;
+use crate::idle::IdleClock;
 
 /// The counts of one connection.
 ///
@@ -21,6 +22,8 @@ pub struct Activity {
     next_actor: AtomicU8,
     /// How far its end has come.
     pub ending: Ending,
+    /// The clock that knows of the calls of all connections, where the server ends once it is idle.
+    idle: Option<Arc<IdleClock>>,
 }
 
 /// Who must act next for a response to make progress.
@@ -63,6 +66,11 @@ pub struct Call {
 }
 
 impl Activity {
+    /// The counts of a connection whose calls count for a server that ends once it is idle.
+    pub fn of_server(idle: Option<Arc<IdleClock>>) -> Activity {
+        Activity { idle, ..Activity::default() }
+    }
+
     /// Counts received bytes.
     #[inline]
     pub fn receive(&self, bytes: usize) {
@@ -73,6 +81,9 @@ impl Activity {
     #[inline]
     pub fn begin(self: &Arc<Self>) -> Call {
         add(&self.begun, 1);
+        if let Some(idle) = &self.idle {
+            idle.begin();
+        }
         Call { activity: Arc::clone(self), record: None }
     }
 
@@ -141,6 +152,9 @@ impl Drop for Call {
     fn drop(&mut self) {
         add(&self.activity.ended, 1);
         self.activity.received_at_end.store(self.activity.received.load(Ordering::Relaxed), Ordering::Relaxed);
+        if let Some(idle) = &self.activity.idle {
+            idle.end(alipes_clock::now());
+        }
     }
 }
 

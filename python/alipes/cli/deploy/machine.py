@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from alipes.cli.deploy.options import Image, Name, Output, Repository, Settings, Values, description_of, write
-from alipes.cli.failures import perform
+from alipes.cli.failures import UsageFailed, perform
 
 __all__ = ["COMPOSE_HELP", "SYSTEMD_HELP", "compose", "systemd"]
 
@@ -23,6 +23,9 @@ SYSTEMD_HELP: Final = """Write a unit of systemd, which lets the server read its
 \b
   alipes deploy systemd /srv/models --output alipes.service
   alipes deploy systemd /srv/app/app.py --output app.service
+  alipes deploy systemd /srv/models --idle-exit 300 --output alipes.service
+
+With --idle-exit, alipes.socket is written too: systemd holds the ports, and the first connection starts the server.
 """
 
 
@@ -54,14 +57,30 @@ def systemd(
     program: Annotated[
         str, typer.Option("--program", metavar="FILE", help="The command alipes, by its whole path.")
     ] = "/opt/alipes/bin/alipes",
+    idle_exit: Annotated[
+        float,
+        typer.Option(
+            "--idle-exit",
+            min=0.0,
+            metavar="SECONDS",
+            help="Without a request for so long the server ends, and the next one starts it; 0 never ends it.",
+        ),
+    ] = 0.0,
     output: Output = None,
 ) -> int:
     """Write the unit; `SYSTEMD_HELP` says how."""
 
     def action() -> int:
-        from alipes.deploy.systemd import systemd_unit
+        from alipes.deploy.systemd import socket_unit, systemd_unit
 
-        write(systemd_unit(description_of(values, settings, {"repository": repository}), program), output)
+        if idle_exit and (output is None or output.suffix != ".service"):
+            raise UsageFailed(
+                "name the file of the unit, such as --output alipes.service: a .socket is written beside it"
+            )
+        description = description_of(values, settings, {"repository": repository})
+        write(systemd_unit(description, program, idle_exit), output)
+        if idle_exit and output is not None:
+            write(socket_unit(description), output.with_suffix(".socket"))
         return 0
 
     return perform(action)

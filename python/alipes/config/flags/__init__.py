@@ -72,6 +72,15 @@ _SERVER: Final[tuple[Flag, ...]] = (
         "an answer that their connection ends. It ends at once when no client is connected. Not a flag of Triton.",
         option="connections.exit_grace_s",
     ),
+    Flag(
+        "idle-exit",
+        "seconds",
+        0.0,
+        "Seconds without a request of any client, over HTTP or gRPC, after which the server ends, with exit code 0. "
+        "0 never ends it. Where another process holds the listening sockets, as alipes activate and systemd do, no "
+        "request is lost, and the next one starts the server again. Not a flag of Triton.",
+        option="idle_exit_s",
+    ),
 )
 
 # Headings of the usage and the reference page, in their order.
