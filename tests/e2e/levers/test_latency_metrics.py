@@ -99,7 +99,7 @@ def test_the_first_of_many_responses_is_counted_and_no_other(server: ServerProce
 def test_what_is_switched_off_is_not_there(serve: Serve) -> None:
     off = ("counter_latencies=false", "request_histograms=false")
     names = " ".join(samples(serve(digits.REPOSITORY, *(f"--metrics-config={flag}" for flag in off))))
-    assert not re.search("duration_us|alipes_inference|summary|histogram", names)
+    assert not re.search("duration_us|alipes_inference_(request|queue|batch)|summary|histogram", names)
 
 
 def test_a_histogram_that_is_not_known_gives_a_notice(repository: Path, serve: Serve) -> None:
