@@ -44,6 +44,7 @@ pub async fn call(
     let mut response = match read {
         Ok(mut request) => {
             caller.name(&mut request.id);
+            request.admitted = caller.is_admitted;
             pin!(answer(service, model, InferRequest { trace: trace.clone(), ..request }, &head.headers)).await
         }
         Err(error) => {

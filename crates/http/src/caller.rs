@@ -26,6 +26,8 @@ pub struct Caller<'a> {
     record: Option<&'a AccessRecord>,
     /// The id of its head.
     request_id: Option<&'a RequestId>,
+    /// The call belongs to a request that is counted already.
+    pub is_admitted: bool,
 }
 
 impl<'a> Caller<'a> {
@@ -36,7 +38,13 @@ impl<'a> Caller<'a> {
         if let (Some(record), Some(id)) = (record, request_id) {
             record.names("", id.as_str());
         }
-        Caller { peer, record, request_id }
+        Caller { peer, record, request_id, is_admitted: false }
+    }
+
+    /// The caller of what a counted request needs: a server that stops still takes it.
+    #[must_use]
+    pub fn within_request(self) -> Caller<'a> {
+        Caller { is_admitted: true, ..self }
     }
 
     /// The id of the head; empty where it brought none.

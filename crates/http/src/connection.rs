@@ -28,6 +28,7 @@ use tokio::time::timeout;
 use super::caller::{Caller, Peer};
 use super::cors::Cors;
 use super::dispatch::{handle, without_body};
+use super::graph::GraphEndpoint;
 use super::head;
 use super::prior_knowledge::has_prior_knowledge;
 use super::response::{self, ResponseBody};
@@ -39,6 +40,8 @@ pub struct HttpProtocol {
     pub(super) service: Arc<Service>,
     pub(super) policy: ListenerPolicy,
     pub(super) sites: SitePolicy,
+    /// The graph whose requests are answered, beside models.
+    pub(super) graph: Option<GraphEndpoint>,
     cors: Option<Cors>,
 }
 
@@ -47,7 +50,8 @@ impl HttpProtocol {
     pub fn new(service: Arc<Service>, api_keys: &Arc<ApiKeys>) -> HttpProtocol {
         let policy = ListenerPolicy::new(ListenerKind::Http, &service.config, api_keys);
         let (sites, cors) = (SitePolicy::new(&service.config), Cors::new(&service.config));
-        HttpProtocol { policy, sites, cors, service }
+        let graph = service.config.graph.as_ref().map(GraphEndpoint::new);
+        HttpProtocol { policy, sites, graph, cors, service }
     }
 }
 

@@ -3,16 +3,15 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use alipes_net::api_keys::{ApiKeys, KeyFault};
+use alipes_net::api_keys::KeyFault;
 use alipes_net::connection::RequestBody;
-use alipes_net::policy::ListenerPolicy;
-use alipes_net::restricted::{Group, Restrictions};
+use alipes_net::restricted::Group;
 use alipes_protocol::InferError;
 use alipes_request::inflight::stopping;
 use alipes_service::{ModelVersion, Service};
 use alipes_stats::turn::note_request;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Request, Response};
+use hyper::{HeaderMap, Method, Request, Response};
 use smallvec::{SmallVec, smallvec};
 
 use super::caller::Caller;
@@ -22,8 +21,8 @@ use super::page;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction, Route};
 use super::{
-    body, call, control, generate, hints, infer, logging, predict, predictors, sequences, shared_memory, statistics,
-    tracing, traffic, written_page,
+    body, call, control, generate, graph, hints, infer, logging, predict, predictors, sequences, shared_memory,
+    statistics, tracing, traffic, written_page,
 };
 
 const UNDECODABLE: &str = "the name in the path is no UTF-8 once it is percent-decoded";
@@ -36,78 +35,97 @@ pub async fn handle(
     caller: Caller<'_>,
     refusing: bool,
 ) -> Response<ResponseBody> {
-    if let Some(fault) = key_fault(&http.policy.api_keys, &request) {
+    if let Some(fault) = key_fault(http, &request) {
         return without_body(response::unauthenticated(fault), request.into_body());
     }
-    if let Some(header) = missing_header(&http.policy.restrictions, &request) {
+    if let Some(header) = missing_header(http, &request) {
         return without_body(response::restricted(header), request.into_body());
     }
     if let Some(fault) = http.sites.fault(&request, caller.peer.address)
-        && !has_key(&http.policy, &request)
+        && !has_key(http, &request)
     {
         return without_body(fault.response(), request.into_body());
     }
-    if refusing && is_refused_at_stop(&http.service, &request) {
+    if refusing && is_refused_at_stop(http, &request) {
         return without_body(response::error(&stopping()), request.into_body());
     }
-    pin!(answer(&http.service, request, caller)).await
+    pin!(answer(http, request, caller)).await
+}
+
+/// What a request asks for: the graph, where this server runs one and has nothing else at the path.
+#[inline]
+fn route_of<'r>(http: &HttpProtocol, method: &Method, path: &'r str, headers: &HeaderMap) -> Route<'r> {
+    let route = Route::of(method, path);
+    match &http.graph {
+        None => route,
+        Some(_) if path == graph::READY_PATH => Route::RouterReady,
+        Some(graph) if graph.takes(&http.service, &route, headers) => Route::Graph,
+        Some(_) => route,
+    }
 }
 
 /// Why a request is not admitted that needs a key.
 #[inline]
-fn key_fault(keys: &ApiKeys, request: &Request<RequestBody>) -> Option<KeyFault> {
+fn key_fault(http: &HttpProtocol, request: &Request<RequestBody>) -> Option<KeyFault> {
+    let keys = &http.policy.api_keys;
     if keys.is_empty() {
         return None;
     }
-    groups_of(request).into_iter().find_map(|group| keys.fault(group, request.headers()))
+    groups_of(http, request).into_iter().find_map(|group| keys.fault(group, request.headers()))
 }
 
 /// The header that a request lacks in a restricted group.
 #[inline]
-fn missing_header<'r>(restrictions: &'r Restrictions, request: &Request<RequestBody>) -> Option<&'r str> {
+fn missing_header<'h>(http: &'h HttpProtocol, request: &Request<RequestBody>) -> Option<&'h str> {
+    let restrictions = &http.policy.restrictions;
     if restrictions.is_empty() {
         return None;
     }
-    let mut groups = groups_of(request).into_iter().flatten();
+    let mut groups = groups_of(http, request).into_iter().flatten();
     groups.find_map(|group| restrictions.missing_header(group, request.headers()))
 }
 
 /// Whether a request that lacks nothing has shown a key, or the header of a restricted group: what page it comes from
 /// does not matter then.
 #[cold]
-fn has_key(policy: &ListenerPolicy, request: &Request<RequestBody>) -> bool {
+fn has_key(http: &HttpProtocol, request: &Request<RequestBody>) -> bool {
+    let policy = &http.policy;
     let is_restricted = |group: Group| policy.restrictions.guard(group);
-    groups_of(request).into_iter().any(|group| policy.api_keys.guard(group) || group.is_some_and(is_restricted))
+    groups_of(http, request).into_iter().any(|group| policy.api_keys.guard(group) || group.is_some_and(is_restricted))
 }
 
 /// The groups of a request: that of its route, which may be in none; of the page for browsers those of all that it
 /// shows.
-fn groups_of(request: &Request<RequestBody>) -> SmallVec<[Option<Group>; 2]> {
+fn groups_of(http: &HttpProtocol, request: &Request<RequestBody>) -> SmallVec<[Option<Group>; 2]> {
     let path = request.uri().path();
-    match Route::of(request.method(), path) {
+    match route_of(http, request.method(), path, request.headers()) {
         Route::Page if page::is_wanted(request.headers()) => page::GROUPS.map(Some).into(),
         route => smallvec![route.group(path)],
     }
 }
 
 #[cold]
-fn is_refused_at_stop(service: &Service, request: &Request<RequestBody>) -> bool {
+fn is_refused_at_stop(http: &HttpProtocol, request: &Request<RequestBody>) -> bool {
     let path = request.uri().path();
-    match Route::of(request.method(), path) {
-        Route::Endpoint { model } => service.registry.endpoint(&model).is_some(),
+    match route_of(http, request.method(), path, request.headers()) {
+        Route::Endpoint { model } => http.service.registry.endpoint(&model).is_some(),
         route => route.is_refused_at_stop(path),
     }
 }
 
 async fn answer(
-    service: &Arc<Service>,
+    http: &HttpProtocol,
     request: Box<Request<RequestBody>>,
     caller: Caller<'_>,
 ) -> Response<ResponseBody> {
-    let route = Route::of(request.method(), request.uri().path());
+    let service = &http.service;
+    let route = route_of(http, request.method(), request.uri().path(), request.headers());
     note_request(route.name(), route.model());
     if let Some(model) = called_model(service, &route, request.headers()) {
         return Box::pin(call::call(service, &model, request, caller)).await;
+    }
+    if let (Route::Graph, Some(graph)) = (&route, &http.graph) {
+        return Box::pin(graph::answer(graph, service, request, caller)).await;
     }
     match route {
         Route::Infer { model, version } => {
@@ -170,6 +188,7 @@ async fn answer(
             let (head, body) = request.into_parts();
             without_body(page::page(service, &head).await, body)
         }
+        Route::RouterReady => without_body(graph::ready(service).await, request.into_body()),
         _ => {
             let (head, body) = request.into_parts();
             let response = answer_head(service, &head).await;
@@ -179,7 +198,7 @@ async fn answer(
 }
 
 /// The model of a request of V1 or V2, where it takes such requests as calls.
-fn called_model(service: &Service, route: &Route<'_>, headers: &HeaderMap) -> Option<Arc<ModelVersion>> {
+pub fn called_model(service: &Service, route: &Route<'_>, headers: &HeaderMap) -> Option<Arc<ModelVersion>> {
     let find = |model: &str, version: &str| service.lookup_divided(model, version, |name| header(headers, name)).ok();
     match route {
         // Most servers have no such model, and nobody looks for one there.
@@ -235,6 +254,8 @@ async fn answer_head(service: &Arc<Service>, head: &Parts) -> Response<ResponseB
         | Route::ChangeTracing { .. }
         | Route::Page
         | Route::Predict { .. }
+        | Route::Graph
+        | Route::RouterReady
         | Route::Unknown => not_found(),
     }
 }

@@ -125,6 +125,7 @@ async fn answer(
     let (mut request, held, charge) = pin!(read_request(service, body, header_length, name, charge)).await?;
     charge.ride(&service.budget, &mut request, &held)?;
     caller.name(&mut request.id);
+    request.admitted = caller.is_admitted;
     request.parameters.extend(forwarded?);
     request.trace = trace.cloned();
     request.logged = logged;

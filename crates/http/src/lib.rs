@@ -20,6 +20,7 @@ mod dispatch;
 mod error_body;
 mod events;
 mod generate;
+mod graph;
 mod head;
 mod hint;
 mod hints;

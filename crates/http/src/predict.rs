@@ -50,6 +50,7 @@ pub async fn predict(
     let mut response = match read {
         Ok((Read { model, mut terms, form, logged }, parameters)) => {
             caller.name(&mut terms.id);
+            terms.admitted = caller.is_admitted;
             terms.parameters = parameters;
             terms.trace = trace.clone();
             let answered = pin!(answer(service, &model, terms, form)).await;

@@ -89,6 +89,8 @@ pub struct InferRequest {
     pub call: bool,
     /// The request's record, for the few requests that are traced.
     pub trace: Option<Arc<Trace>>,
+    /// It is part of a request that was admitted: a server that stops still takes it.
+    pub admitted: bool,
     /// The request goes into the payload log, with these headers.
     pub logged: Option<Arc<[(String, String)]>>,
 }

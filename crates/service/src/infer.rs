@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use alipes_protocol::{InferError, InferRequest, InferResponse};
 use alipes_request::budget::{Budget, Charge, count_answer};
 use alipes_request::check::explain_refusal;
+use alipes_request::inflight::Admission;
 use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::cache::{BodyKey, Cached, Encoded};
 use alipes_runtime::model::ModelVersion;
@@ -50,9 +51,18 @@ impl Service {
         request: InferRequest,
         held: Held,
     ) -> Result<InferResponse, InferError> {
-        let _inflight = self.inflight.enter()?;
+        let _inflight = self.admit(&request)?;
         let submitted = pin!(self.submit(model, request, held)).await;
         pin!(self.finish(submitted)).await
+    }
+
+    /// Counts a request, unless it is part of one that is counted.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` once the server drains.
+    pub(super) fn admit(&self, request: &InferRequest) -> Result<Option<Admission<'_>>, InferError> {
+        if request.admitted { Ok(None) } else { self.inflight.enter().map(Some) }
     }
 
     /// Submits a request of an admitted caller to its model.

@@ -69,7 +69,7 @@ impl Service {
         let outputs = outputs(&model.spec);
         let (requests, rows) = parts(&model.spec, &terms.inputs, stacked, axis)?;
         // All of them were admitted with the first, so that a server that stops answers them all.
-        let _inflight = self.inflight.enter()?;
+        let _inflight = self.admit(&terms)?;
         let mut requests = requests.into_iter();
         let mut submitted = VecDeque::new();
         let mut responses = Vec::with_capacity(requests.len());

@@ -13,6 +13,7 @@ mod cloud_events;
 mod endpoints;
 mod engine;
 pub mod forwarding;
+mod graph;
 pub mod log;
 mod model;
 mod native;

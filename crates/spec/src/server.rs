@@ -1,11 +1,15 @@
 //! The server's configuration.
 
+use std::sync::Arc;
+
+use alipes_graph::Graph;
 use alipes_protocol::{TritonRelease, limits};
 use serde::Deserialize;
 
 use crate::cloud_events::CloudEventSpec;
 use crate::endpoints::{ApiKeySpec, ConnectionSpec, Endpoint, KeepaliveSpec, RestrictionSpec};
 use crate::forwarding::{self, Forwarding};
+use crate::graph;
 use crate::log::LogSettings;
 use crate::paths::PathSpec;
 use crate::payload_log::PayloadLogSpec;
@@ -135,6 +139,9 @@ pub struct ServerConfig {
     /// Whether `/` says that the server is alive, as KServe asks its runtimes.
     #[serde(default)]
     pub live_at_root: bool,
+    /// The graph whose requests it answers; none where it serves models alone.
+    #[serde(default, deserialize_with = "graph::graph")]
+    pub graph: Option<Arc<Graph>>,
     /// Which control requests are allowed.
     pub control_mode: ControlMode,
     /// Whether the server is ready only while every model is.
@@ -248,6 +255,21 @@ mod tests {
         let named = |name: &str| CONFIG.replace("\"id\"", &format!("\"triton_release\":\"{name}\",\"id\""));
         assert_eq!(read(&named("2.51")).unwrap(), TritonRelease::V2_51);
         assert!(read(&named("2.52")).unwrap_err().to_string().contains("unknown release of Triton '2.52'"));
+    }
+
+    #[test]
+    fn a_graph_is_checked_as_it_is_read() {
+        let read = |graph: &str| {
+            let config = CONFIG.replace("\"id\"", &format!("\"graph\":{graph},\"id\""));
+            serde_json::from_str::<ServerConfig>(&config).map(|config| config.graph.map(|graph| graph.name.clone()))
+        };
+        let graph = |step: &str| {
+            format!(r#"{{"name":"g","timeout_s":1,"nodes":{{"root":{{"kind":"Sequence","steps":[{step}]}}}}}}"#)
+        };
+        assert_eq!(read("null").unwrap(), None);
+        assert_eq!(read(&graph(r#"{"target":{"model":"m"}}"#)).unwrap().as_deref(), Some("g"));
+        let refused = read(&graph(r#"{"target":{"node":"root"}}"#)).unwrap_err().to_string();
+        assert!(refused.contains("the graph cannot be run: node 'root' leads back to itself"), "{refused}");
     }
 
     #[test]

@@ -123,6 +123,10 @@ pub enum Route<'a> {
     Endpoint {
         model: Cow<'a, str>,
     },
+    /// Anything else, where the server runs a graph: its requests.
+    Graph,
+    /// KServe asks its router there whether it is ready.
+    RouterReady,
     /// A load or unload that names the repository too, which Triton refuses.
     NamedRepository,
     /// A name in the path is no UTF-8 once it is percent-decoded, so it is nothing's.
@@ -181,6 +185,8 @@ impl Route<'_> {
             Route::TraceSettings { .. } | Route::ChangeTracing { .. } => "trace setting",
             Route::Traffic { .. } | Route::ChangeTraffic { .. } | Route::TrafficOutcomes { .. } => "traffic",
             Route::WrittenPage { .. } => "written page",
+            Route::Graph => "graph",
+            Route::RouterReady => "ready",
             // Whoever finds its model calls it a call.
             Route::Endpoint { .. }
             | Route::NamedRepository

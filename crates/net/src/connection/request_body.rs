@@ -15,12 +15,20 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// It fails where fewer than `STALL_BYTES` arrive within the stall time-out, which is measured only while a reader
 /// waits. A chunked body also fails where very many of its chunks are small.
 pub struct RequestBody {
-    body: hyper::body::Incoming,
+    body: Source,
     received: usize,
     /// Pieces received, where each may be a chunk.
     chunks: Option<usize>,
     stall_timeout: Option<Duration>,
     stall: Option<Stall>,
+}
+
+/// Where a body comes from.
+enum Source {
+    /// A connection.
+    Connection(hyper::body::Incoming),
+    /// This server, which has all of it: that of a graph's step.
+    Whole(Option<Bytes>),
 }
 
 struct Stall {
@@ -63,14 +71,20 @@ impl RequestBody {
     /// A body with a stall time-out; none sets no limit.
     #[inline]
     pub fn new(body: hyper::body::Incoming, stall_timeout: Option<Duration>) -> RequestBody {
-        RequestBody { body, received: 0, chunks: None, stall_timeout, stall: None }
+        RequestBody { body: Source::Connection(body), received: 0, chunks: None, stall_timeout, stall: None }
+    }
+
+    /// A body that is here.
+    pub fn whole(body: Bytes) -> RequestBody {
+        let body = Source::Whole(Some(body).filter(|body| !body.is_empty()));
+        RequestBody { body, received: 0, chunks: None, stall_timeout: None, stall: None }
     }
 
     /// The same body with its chunks counted, as over HTTP/1.
     #[must_use]
     #[inline]
     pub fn with_counted_chunks(self) -> RequestBody {
-        let chunks = self.body.size_hint().exact().is_none().then_some(0);
+        let chunks = self.size_hint().exact().is_none().then_some(0);
         RequestBody { chunks, ..self }
     }
 
@@ -110,7 +124,11 @@ impl Body for RequestBody {
     #[inline]
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let request = self.get_mut();
-        match Pin::new(&mut request.body).poll_frame(cx) {
+        let body = match &mut request.body {
+            Source::Connection(body) => body,
+            Source::Whole(whole) => return Poll::Ready(whole.take().map(|whole| Ok(Frame::data(whole)))),
+        };
+        match Pin::new(body).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 request.received += frame.data_ref().map_or(0, Bytes::len);
                 if let Some(chunks) = &mut request.chunks {
@@ -132,12 +150,18 @@ impl Body for RequestBody {
 
     #[inline]
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        match &self.body {
+            Source::Connection(body) => body.is_end_stream(),
+            Source::Whole(whole) => whole.is_none(),
+        }
     }
 
     #[inline]
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        match &self.body {
+            Source::Connection(body) => body.size_hint(),
+            Source::Whole(whole) => SizeHint::with_exact(whole.as_ref().map_or(0, Bytes::len) as u64),
+        }
     }
 }
 

@@ -27,11 +27,13 @@ pub enum Task {
     WorkerCall,
     /// Ends sequences that have been silent for too long.
     Reaper,
+    /// A connection to a server of a graph's steps.
+    StepConnection,
 }
 
 impl Task {
     /// Each at the place of its number.
-    const ALL: [Task; 12] = [
+    const ALL: [Task; 13] = [
         Task::Thread,
         Task::Acceptor,
         Task::Rejection,
@@ -44,6 +46,7 @@ impl Task {
         Task::Worker,
         Task::WorkerCall,
         Task::Reaper,
+        Task::StepConnection,
     ];
 
     /// The task with this number.
@@ -66,6 +69,7 @@ impl Task {
             Task::Worker => "a worker process",
             Task::WorkerCall => "a call of a worker process",
             Task::Reaper => "idle sequences",
+            Task::StepConnection => "a connection to a step of the graph",
         }
     }
 }

@@ -1,0 +1,125 @@
+//! Steps whose models this server has: called by the functions that answer their requests over HTTP, so that both
+//! answer alike.
+
+use std::sync::Arc;
+
+use alipes_graph::{Condition, Destination, Failure, Reply};
+use alipes_net::connection::RequestBody;
+use alipes_protocol::limits::GRAPH_AT_ONCE_BYTES;
+use alipes_service::Service;
+use alipes_service::offload::offload_if;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::{HeaderMap, Method, Request, Uri};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::caller::Caller;
+use crate::dispatch::called_model;
+use crate::route::Route;
+use crate::{call, infer, predict};
+
+/// What a step's address means to this server.
+#[derive(Debug)]
+pub enum LocalPath {
+    /// A model by its name: the body says in which protocol.
+    Model {
+        /// Its name.
+        model: String,
+        /// Where V1 and V2 have it.
+        paths: [String; 2],
+        /// Whether it is a model of this server where one of the name is; else it has to be.
+        by_host: bool,
+    },
+    /// A path of a model of a service that is called as a model of this server.
+    Path {
+        /// The name of the service.
+        service: String,
+        /// The path.
+        path: String,
+    },
+    /// Nothing: it is the address of another.
+    Elsewhere,
+}
+
+impl LocalPath {
+    /// What a destination means.
+    pub fn of(destination: &Destination) -> LocalPath {
+        match destination {
+            Destination::Model(model) => LocalPath::of_model(model, false),
+            Destination::Url(url) => {
+                let (service, path) = (url.service_name(), url.path.split('?').next().unwrap_or_default());
+                match Route::of(&Method::POST, path) {
+                    Route::Infer { .. } | Route::Predict { .. } => {
+                        LocalPath::Path { service: service.to_owned(), path: path.to_owned() }
+                    }
+                    Route::Unknown if path == "/" => LocalPath::of_model(service, true),
+                    _ => LocalPath::Elsewhere,
+                }
+            }
+        }
+    }
+
+    fn of_model(model: &str, by_host: bool) -> LocalPath {
+        let name = utf8_percent_encode(model, NON_ALPHANUMERIC);
+        let paths = [format!("/v1/models/{name}:predict"), format!("/v2/models/{name}/infer")];
+        LocalPath::Model { model: model.to_owned(), paths, by_host }
+    }
+
+    /// The request that a step's body is to this server; none where it is another's.
+    pub async fn route(&self, service: &Service, body: &Bytes) -> Option<Route<'_>> {
+        let is_here = |name: &str| service.registry.find(name, "").is_ok();
+        match self {
+            LocalPath::Model { model, by_host: true, .. } if !is_here(model) => None,
+            LocalPath::Model { paths, .. } => {
+                let number = usize::from(is_v2(body).await);
+                Some(Route::of(&Method::POST, &paths[number]))
+            }
+            LocalPath::Path { service: name, path } => {
+                let route = Route::of(&Method::POST, path);
+                (is_here(name) && is_here(route.model())).then_some(route)
+            }
+            LocalPath::Elsewhere => None,
+        }
+    }
+
+    /// The path of a route of this.
+    fn path(&self, route: &Route<'_>) -> &str {
+        match (self, route) {
+            (LocalPath::Model { paths, .. }, Route::Infer { .. }) => &paths[1],
+            (LocalPath::Model { paths, .. }, _) => &paths[0],
+            (LocalPath::Path { path, .. }, _) => path,
+            (LocalPath::Elsewhere, _) => "/",
+        }
+    }
+}
+
+/// Whether a body is a request of V2: it has tensors. Any other is one of V1.
+async fn is_v2(body: &Bytes) -> bool {
+    let (takes_long, body) = (body.len() > GRAPH_AT_ONCE_BYTES, body.clone());
+    let has_tensors = move || Condition::of("inputs.0.datatype").exists(&body);
+    offload_if(takes_long, has_tensors).await.unwrap_or_default()
+}
+
+/// Calls a model.
+pub async fn call(
+    service: &Arc<Service>,
+    route: Route<'_>,
+    path: &LocalPath,
+    body: Bytes,
+    headers: HeaderMap,
+    caller: Caller<'_>,
+) -> Result<Reply, Failure> {
+    let mut request = Box::new(Request::new(RequestBody::whole(body)));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = path.path(&route).parse::<Uri>().map_err(|error| Failure::new(error.to_string()))?;
+    *request.headers_mut() = headers;
+    let response = match (called_model(service, &route, request.headers()), route) {
+        (Some(model), _) => call::call(service, &model, request, caller).await,
+        (None, Route::Infer { model, version }) => infer::infer(service, &model, version, request, caller).await,
+        (None, Route::Predict { model, version }) => predict::predict(service, &model, version, request, caller).await,
+        (None, _) => return Err(Failure::new("the step's path is none of a model")),
+    };
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.map_err(|_| Failure::new("the answer of the model broke off"))?;
+    Ok(Reply { status: head.status.as_u16(), body: body.to_bytes() })
+}
