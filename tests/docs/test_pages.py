@@ -43,6 +43,7 @@ NEEDS = {
     "helm": "deploy",
     "autoscaling": "deploy",
     "idle-exit": "deploy",
+    "run-graphs": "deploy",
     "dashboards": "deploy",
     "several-servers": "deploy",
     "ray": "ray",

@@ -63,6 +63,8 @@ ALLOWED = {
     # Trials of `tune` are service curves; the page has pictures.
     "autoscale": {"plots", "tune"},
     "deploy": {"autoscale", "choices", "config", "progress", "repository"},
+    # The reader of YAML, and how nodes lead to each other.
+    "graph": {"config", "deploy"},
     "cloud": {"progress"},
     # What perf_analyzer's flags in Model Analyzer's files mean.
     "tune": {"client", "compat", "config", "loadtest", "plots", "serve", "tables"},

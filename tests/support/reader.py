@@ -4,9 +4,10 @@ What each language behind a fence means here; anything else fails, so that no bl
 
 =================  ====================================================================================
 ``bash``           typed into a shell; every command must succeed
-``bash serve``     `alipes serve REPOSITORY [FLAGS]`, also behind `alipes activate --`: runs until the page ends,
-                   on free ports; where later blocks say `localhost:8000`, `:8001` or `:8002`, its real addresses
-                   are put in. Beside it another one runs at `--port=8080`, whose addresses stand for
+``bash serve``     `alipes serve REPOSITORY [FLAGS]`, also behind `alipes activate --`, or `alipes graph FILE
+                   [REPOSITORY] [FLAGS]`: runs until the page ends, on free ports; where later blocks say
+                   `localhost:8000`, `:8001` or `:8002`, its real addresses are put in. Beside it another one runs at
+                   `--port=8080`, whose addresses stand for
                    `localhost:8080` and the two ports behind
 ``console``        commands behind `$ `, each followed by what it prints; `...` stands for anything
 ``python``         a program; must succeed
@@ -112,10 +113,12 @@ class Reader:
         words = shlex.split(self._with_addresses(script.replace("\\\n", " ")), comments=True)
         is_activated = words[:3] == ["alipes", "activate", "--"]
         words = ["alipes", *words[3:]] if is_activated else words
-        assert words[:2] == ["alipes", "serve"], f"this starts no server: {script!r}"
+        assert words[:2] in (["alipes", "serve"], ["alipes", "graph"]), f"this starts no server: {script!r}"
         ports = [word for word in words if word.startswith("--port=")]
         repository, *flags = [word for word in words[2:] if word not in ports]
         place = repository if repository.startswith("-") else self._folder / repository  # a store is a flag
+        if words[1] == "graph":
+            place = f"--graph={place}"
         command: Literal["activate", "serve"] = "activate" if is_activated else "serve"
         server = ServerProcess(place, *flags, folder=self._folder, command=command)
         first = int(ports[0].partition("=")[2]) if ports else _FIRST_PORT

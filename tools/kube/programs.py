@@ -84,6 +84,8 @@ PROGRAMS = {
     "kn-decide": Program(_KSERVE, "./kn-decide", versions=_with_source(f"kserve-{KSERVE}", "kn-decide")),
     # KServe's controllers.
     "kserve-manager": Program(_KSERVE, "github.com/kserve/kserve/cmd/manager", versions=f"kserve-{KSERVE}"),
+    # What runs graphs of services.
+    "kserve-router": Program(_KSERVE, "github.com/kserve/kserve/cmd/router", versions=f"kserve-{KSERVE}"),
     # What runs beside each server that has many models, a batcher or a logger.
     "kserve-agent": Program(_KSERVE, "github.com/kserve/kserve/cmd/agent", versions=f"kserve-{KSERVE}"),
 }

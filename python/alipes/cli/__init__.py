@@ -13,6 +13,7 @@ PROGRAMS = {
     "model-analyzer": ("model_analyzer",),
 }
 _VERSION = (["--version"], ["-V"], ["version"])
+_ROUTER_FLAG = "--graph-json"
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells count
 
 
@@ -29,6 +30,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # CPython notes an interrupt of code that it compiled from a text, as `dataclass` has it do, and ends the
         # process by SIGINT for it at last, also where the interrupt was caught. The next such code clears the note.
         eval("None")
+
+
+def is_router(arguments: Sequence[str]) -> bool:
+    """Whether a command line is that of KServe's router, which names no command: so our image can be its image."""
+    return any(word.partition("=")[0] == _ROUTER_FLAG for word in arguments) and arguments[0].startswith("--")
 
 
 def _main(argv: Sequence[str] | None) -> int:
@@ -58,6 +64,8 @@ def _main(argv: Sequence[str] | None) -> int:
             from alipes.cli.serve import serve
 
             return serve(arguments[1:], process)
+    if is_router(arguments):
+        arguments = ["graph", *arguments]
     if arguments[:1] == ["perf_analyzer"]:
         from alipes.compat.perf_analyzer import main as perf_analyzer
 

@@ -131,6 +131,14 @@ def tritonserver(context: typer.Context) -> int:
     return serve_as_triton(context.args)
 
 
+@app.command(context_settings=FLAGS_FOLLOW, short_help="Answer the requests of an InferenceGraph of KServe.")
+def graph(context: typer.Context) -> int:
+    """Answer the requests of an InferenceGraph of KServe."""
+    from alipes.cli.graph import serve_graph
+
+    return serve_graph(context.args)
+
+
 @app.command("perf_analyzer", context_settings=FLAGS_FOLLOW)
 def perf_analyzer(context: typer.Context) -> int:
     """Measure a server, with the command line of Triton's perf_analyzer."""

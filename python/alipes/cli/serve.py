@@ -17,7 +17,8 @@ from alipes.config.forms import TRITONS
 from alipes.config.load import parse_flags
 from alipes.config.options import ServerOptions
 from alipes.config.triton_command_line import PROGRAM
-from alipes.errors import ConfigError
+from alipes.errors import ConfigError, Unsupported
+from alipes.graph.serving import with_graph
 from alipes.repository.single_files import with_single_files
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def serve(arguments: Sequence[str], ahead: AppProcess | None = None) -> int:
         show_mistake(flag_mistake(error))
         return USAGE_ERROR
     try:
-        return _run(options, ahead)
-    except ConfigError as error:  # of an app
+        return _run(with_graph(options), ahead)
+    except (ConfigError, Unsupported) as error:  # of an app or a graph
         print(f"error: {error}", file=sys.stderr)
         return 1
 

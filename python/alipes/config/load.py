@@ -26,6 +26,7 @@ from alipes.config.options import (
     ConnectionOptions,
     Endpoint,
     GpuMetricsOptions,
+    GraphOptions,
     KeepaliveOptions,
     LogOptions,
     ModelOptions,
@@ -67,6 +68,7 @@ _GROUPS: Final = {
     "log": LogOptions,
     "trace": TraceOptions,
     "payloads": PayloadOptions,
+    "graph": GraphOptions,
 }
 _ENDPOINTS: Final = ("http", "grpc", "metrics")
 _ROWS_OF_STORES: Final = 1024
@@ -279,7 +281,10 @@ def _check(options: ServerOptions) -> None:
             "say --model-control-mode=poll\n--model-list is followed as it changes, and other modes follow nothing",
             key="model-list",
         )
-    if not repository.paths and not repository.stores and not repository.model_list:
+    if options.graph.file and options.graph.text:
+        raise ConfigError("say --graph or --graph-json: a server answers for one graph", key="graph")
+    named = repository.paths or repository.stores or repository.model_list or options.graph.is_named
+    if not named:
         raise ConfigError("--model-repository must be specified", key="model-repository")
     stores = stores_of(repository.paths, repository.stores)
     if repository.model_name and not stores and not any(map(_may_be_app, repository.paths)):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "ConnectionOptions",
     "Endpoint",
     "GpuMetricsOptions",
+    "GraphOptions",
     "InheritedSocket",
     "KeepaliveOptions",
     "LogOptions",
@@ -443,6 +444,32 @@ class CloudEventOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GraphOptions:
+    """The graph whose requests the server answers, if there is one.
+
+    Attributes:
+        file: A file with an InferenceGraph; empty for none.
+        text: The specification of one as JSON, as KServe hands it to its router; empty for none.
+        name: The name of a graph that came as JSON.
+        propagate: Patterns of headers that steps see.
+        roots: File of the roots that certificates of steps lead to; empty for those of the system.
+        document: The graph for the data plane, once it is read.
+    """
+
+    file: str
+    text: str
+    name: str
+    propagate: tuple[str, ...]
+    roots: str
+    document: Mapping[str, Any] | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether there is one."""
+        return bool(self.file or self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     """The complete configuration of `alipes serve`, defaults included.
 
@@ -487,6 +514,7 @@ class ServerOptions:
         log: What is written to the log, and how.
         trace: Which requests are traced.
         payloads: Which requests and responses are logged.
+        graph: The graph whose requests are answered.
         cloud_events: How requests that are events are answered.
         describes_models: Whether models are described for people where no function is.
         origins: Where the value of each flag comes from, by the flag's name.
@@ -534,6 +562,7 @@ class ServerOptions:
     log: LogOptions
     trace: TraceOptions
     payloads: PayloadOptions
+    graph: GraphOptions
     api_keys: ApiKeyOptions | None = None
     cloud_events: CloudEventOptions = CloudEventOptions()
     describes_models: bool = False

@@ -21,6 +21,9 @@ _PORT: Final = "PORT"
 _PLATFORMS: Final = ("K_SERVICE", "K_REVISION", "INFERENCE_SERVICE_NAME")
 """Set by Knative, Cloud Run and KServe. `PORT` alone may be somebody's shell that means another program."""
 
+_HEADERS: Final = "PROPAGATE_HEADERS"
+"""Patterns of headers for the steps of a graph, separated by commas. Source: KServe's router."""
+
 _NAMES: Final = ("MLSERVER_MODEL_NAME", "INFERENCE_SERVICE_NAME")
 """What KServe calls a service's only model, the more particular first."""
 
@@ -35,6 +38,11 @@ def platform_texts(environ: Mapping[str, str], *, has_store: bool) -> list[FlagT
     found = []
     if environ.get(_PORT) and (has_store or any(environ.get(name) for name in _PLATFORMS)):
         found.append(_text("http-port", environ, _PORT))
+    if environ.get(_HEADERS):
+        row = find_for_serve("propagate-headers")
+        assert row is not None
+        source = f"{_HEADERS} (--{row.name})"
+        found += [FlagText(row, pattern, source) for pattern in environ[_HEADERS].split(",") if pattern]
     name = next((name for name in _NAMES if environ.get(name)), None)
     if has_store and name is not None:
         found.append(_text("model-name", environ, name))

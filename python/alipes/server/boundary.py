@@ -53,6 +53,7 @@ def server_config(options: ServerOptions) -> str:
             "http_cors_origins": options.http_cors_origins,
             "http_allowed_hosts": options.http_allowed_hosts,
             "live_at_root": bool(options.repository.stores or options.repository.model_list),
+            "graph": options.graph.document,
             "control_mode": options.repository.control_mode,
             "strict_readiness": options.repository.strict_readiness,
             "allow_client_shm": options.allow_client_shm,

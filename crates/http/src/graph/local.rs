@@ -25,8 +25,8 @@ pub enum LocalPath {
     Model {
         /// Its name.
         model: String,
-        /// Where V1 and V2 have it.
-        paths: [String; 2],
+        /// Where V1 and V2 have it, and its endpoint.
+        paths: [String; 3],
         /// Whether it is a model of this server where one of the name is; else it has to be.
         by_host: bool,
     },
@@ -61,7 +61,7 @@ impl LocalPath {
 
     fn of_model(model: &str, by_host: bool) -> LocalPath {
         let name = utf8_percent_encode(model, NON_ALPHANUMERIC);
-        let paths = [format!("/v1/models/{name}:predict"), format!("/v2/models/{name}/infer")];
+        let paths = [format!("/v1/models/{name}:predict"), format!("/v2/models/{name}/infer"), format!("/{name}")];
         LocalPath::Model { model: model.to_owned(), paths, by_host }
     }
 
@@ -70,9 +70,13 @@ impl LocalPath {
         let is_here = |name: &str| service.registry.find(name, "").is_ok();
         match self {
             LocalPath::Model { model, by_host: true, .. } if !is_here(model) => None,
-            LocalPath::Model { paths, .. } => {
-                let number = usize::from(is_v2(body).await);
-                Some(Route::of(&Method::POST, &paths[number]))
+            LocalPath::Model { model, paths, .. } => {
+                let path = match protocol_of(body).await {
+                    Protocol::V2 => &paths[1],
+                    Protocol::Document if service.registry.endpoint(model).is_some() => &paths[2],
+                    Protocol::V1 | Protocol::Document => &paths[0],
+                };
+                Some(Route::of(&Method::POST, path))
             }
             LocalPath::Path { service: name, path } => {
                 let route = Route::of(&Method::POST, path);
@@ -86,6 +90,7 @@ impl LocalPath {
     fn path(&self, route: &Route<'_>) -> &str {
         match (self, route) {
             (LocalPath::Model { paths, .. }, Route::Infer { .. }) => &paths[1],
+            (LocalPath::Model { paths, .. }, Route::Endpoint { .. }) => &paths[2],
             (LocalPath::Model { paths, .. }, _) => &paths[0],
             (LocalPath::Path { path, .. }, _) => path,
             (LocalPath::Elsewhere, _) => "/",
@@ -93,11 +98,30 @@ impl LocalPath {
     }
 }
 
-/// Whether a body is a request of V2: it has tensors. Any other is one of V1.
-async fn is_v2(body: &Bytes) -> bool {
+/// The protocol of a request, by its body.
+#[derive(Clone, Copy)]
+enum Protocol {
+    /// It has instances, or inputs that are plain values.
+    V1,
+    /// It has tensors.
+    V2,
+    /// It has neither: the arguments of a function.
+    Document,
+}
+
+async fn protocol_of(body: &Bytes) -> Protocol {
     let (takes_long, body) = (body.len() > GRAPH_AT_ONCE_BYTES, body.clone());
-    let has_tensors = move || Condition::of("inputs.0.datatype").exists(&body);
-    offload_if(takes_long, has_tensors).await.unwrap_or_default()
+    let look = move || {
+        let has = |path: &str| Condition::of(path).exists(&body);
+        if has("inputs.0.datatype") {
+            Protocol::V2
+        } else if has("instances") || has("inputs") {
+            Protocol::V1
+        } else {
+            Protocol::Document
+        }
+    };
+    offload_if(takes_long, look).await.unwrap_or(Protocol::V1)
 }
 
 /// Calls a model.
@@ -116,6 +140,10 @@ pub async fn call(
     let response = match (called_model(service, &route, request.headers()), route) {
         (Some(model), _) => call::call(service, &model, request, caller).await,
         (None, Route::Infer { model, version }) => infer::infer(service, &model, version, request, caller).await,
+        (None, Route::Endpoint { model }) => match service.registry.endpoint(&model) {
+            Some(model) => call::call(service, &model, request, caller).await,
+            None => return Err(Failure::new(format!("model '{model}' has no endpoint any more"))),
+        },
         (None, Route::Predict { model, version }) => predict::predict(service, &model, version, request, caller).await,
         (None, _) => return Err(Failure::new("the step's path is none of a model")),
     };

@@ -13,6 +13,7 @@ from typing import Final
 from alipes.config.flags.access import ACCESS
 from alipes.config.flags.connections import CONNECTIONS
 from alipes.config.flags.flag import MAX_BYTES, Flag, Kind, Status, Value
+from alipes.config.flags.graph import GRAPH
 from alipes.config.flags.grpc import GRPC
 from alipes.config.flags.http import HTTP
 from alipes.config.flags.models import MODELS
@@ -99,6 +100,7 @@ _TABLE: Final[dict[str, tuple[Flag, ...]]] = {
     "Response cache": RESPONSE_CACHE,
     "Tracing": TRACING,
     "Payload log": PAYLOADS,
+    "Graph": GRAPH,
     "Cloud platforms": PLATFORMS,
 }
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from alipes.deploy.kserve.description import Graph, Router, Step
 
-__all__ = ["ROOT", "graph_faults"]
+__all__ = ["ROOT", "circle", "graph_faults"]
 
 ROOT: Final = "root"
 """The router at which requests begin."""
@@ -28,8 +28,9 @@ def graph_faults(graph: Graph) -> Iterator[Place]:
         for number, step in enumerate(router.steps):
             yield from _step_faults(step, router, graph, f"{where}.steps[{number}]")
         yield from _router_faults(router, where)
-    if (circle := _circle(graph.nodes)) is not None:
-        yield f"nodes.{circle[0]}", f"requests would go round: {' → '.join(circle)}"
+    ways = {name: [step.node for step in router.steps] for name, router in graph.nodes.items()}
+    if (way := circle(ways)) is not None:
+        yield f"nodes.{way[0]}", f"requests would go round: {' → '.join(way)}"
 
 
 def _step_faults(step: Step, router: Router, graph: Graph, where: str) -> Iterator[Place]:
@@ -54,10 +55,17 @@ def _router_faults(router: Router, where: str) -> Iterator[Place]:
         yield where, f"two steps have the name '{name}'"
 
 
-def _circle(nodes: Mapping[str, Router]) -> list[str] | None:
-    """The first way that leads from a router back to it. KServe's router would call itself without an end."""
+def circle(ways: Mapping[str, Iterable[str | None]]) -> list[str] | None:
+    """The first way that leads from a node back to it: KServe's router would call itself without an end.
+
+    Args:
+        ways: The nodes to which each node leads; what is no node does not count.
+
+    Returns:
+        The nodes on the way, the first of them also last; None where there is no such way.
+    """
     done: set[str] = set()
-    for start in nodes:
+    for start in ways:
         way: list[str] = []
         open_steps = [iter([start])]
         while open_steps:
@@ -68,7 +76,7 @@ def _circle(nodes: Mapping[str, Router]) -> list[str] | None:
                     done.add(way.pop())
             elif name in way:
                 return [*way[way.index(name) :], name]
-            elif name in nodes and name not in done:
+            elif name in ways and name not in done:
                 way.append(name)
-                open_steps.append(iter([step.node for step in nodes[name].steps if step.node]))
+                open_steps.append(iter([each for each in ways[name] if each]))
     return None

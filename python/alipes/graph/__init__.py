@@ -1,0 +1,1 @@
+"""InferenceGraphs of KServe: read, checked, and written for the data plane, which runs them."""
