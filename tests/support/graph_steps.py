@@ -35,6 +35,11 @@ class Asked:
     connection: int
 
 
+def echo(asked: Asked) -> Scripted:
+    """The body, as it came."""
+    return 200, asked.body
+
+
 @dataclass
 class Steps:
     """A server with a service at each path; one without a script echoes the body.
@@ -58,7 +63,7 @@ class Steps:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 asked = Asked(self.path, headers, body, self.client_address[1])
                 steps.asked.append(asked)
-                answer = steps.scripts.get(self.path, lambda asked: (200, asked.body))(asked)
+                answer = steps.scripts.get(self.path, echo)(asked)
                 if answer is None:
                     self.close_connection = True
                     return
@@ -119,13 +124,15 @@ def write_graph(folder: Path, nodes: Mapping[str, Any], **spec: Any) -> Path:
 
 
 def post_graph(
-    address: str, body: bytes | Mapping[str, Any], path: str = "/", timeout_s: float = TIMEOUT_S, **headers: str
+    address: str, body: bytes | Mapping[str, Any], path: str = "/", headers: Mapping[str, str] | None = None
 ) -> tuple[int, str, bytes]:
     """The status, the content type and the body of the answer to a request."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    request = Request(f"http://{address}{path}", data, {"Content-Type": "application/json"} | headers, method="POST")
+    request = Request(
+        f"http://{address}{path}", data, {"Content-Type": "application/json", **(headers or {})}, method="POST"
+    )
     try:
-        with urlopen(request, timeout=timeout_s) as answer:
+        with urlopen(request, timeout=TIMEOUT_S) as answer:
             return answer.status, answer.headers.get("Content-Type", ""), answer.read()
     except HTTPError as error:
         with error:

@@ -95,8 +95,8 @@ def _step_faults(
 
 
 def _node_faults(node: Mapping[str, Any], steps: list[Mapping[str, Any]], where: str) -> Iterator[Place]:
-    weights = [step.get("weight") for step in steps]
-    if node.get("routerType") == "Splitter" and steps and None not in weights and sum(weights) != _ALL:
+    weights = [weight for step in steps if (weight := step.get("weight")) is not None]
+    if node.get("routerType") == "Splitter" and steps and len(weights) == len(steps) and sum(weights) != _ALL:
         yield where, f"the weights are {sum(weights)} together, not {_ALL}"
     names = [step["name"] for step in steps if step.get("name")]
     for name in sorted({name for name in names if names.count(name) > 1}):

@@ -86,7 +86,7 @@ def test_steps_elsewhere_are_called_over_connections_that_stay(steps: Steps, tmp
     server = serve(f"--graph={graph}", "--propagate-headers=X-T.*,^Unseen$", "--http-thread-count=1")
     trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
     for _ in range(3):
-        answer = post_graph(server.http, b'{"a":1}', "/", **trace, **{"X-Team": "optics", "X-Other": "1"})
+        answer = post_graph(server.http, b'{"a":1}', "/", trace | {"X-Team": "optics", "X-Other": "1"})
         assert answer == (201, "application/json", b'{"predictions": [1]}')
     assert steps.bodies("/first?a=b") == [b'{"a":1}'] * 3 == steps.bodies("/second")
     assert len({asked.connection for asked in steps.asked}) == 1
@@ -166,6 +166,6 @@ def test_kserves_router_arguments_start_the_same_graph(steps: Steps, serve: Serv
     environment = {"PROPAGATE_HEADERS": "Authorization,X-Team"}
     words = ("--inferencegraph-name=flowers", f"--graph-json={json.dumps(spec)}")
     server = serve(*words, environment=environment)
-    assert post_graph(server.http, b"{}", "/", Authorization="Bearer x")[0] == 200
+    assert post_graph(server.http, b"{}", "/", {"Authorization": "Bearer x"})[0] == 200
     assert steps.asked[0].headers["authorization"] == "Bearer x"
     assert post_graph(server.http, b"{}", "/readyz") == (200, "", b"")

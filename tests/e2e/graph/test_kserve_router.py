@@ -82,8 +82,8 @@ def compare(network: ExitStack, tmp_path: Path, serve: Serve) -> Compare:
         found = []
         with started(tmp_path / "router.log", whole, propagate) as router:
             for body in bodies:
-                their = post_graph(router.address, body, "/", **(headers or {}))
-                our = post_graph(ours.http, body, "/", **(headers or {}))
+                their = post_graph(router.address, body, "/", headers)
+                our = post_graph(ours.http, body, "/", headers)
                 assert our == their, body
                 found.append((our[0], our[2]))
         return found
@@ -221,7 +221,8 @@ def some_json(chance: random.Random, depth: int = 0) -> str:
     """Text that is JSON, or nearly."""
     kinds = ["number", "text", "word", "wrong"] + (["object", "array"] * 2 if depth < 4 else [])
     inner = [some_json(chance, depth + 1) for _ in range(chance.randrange(4))]
-    match chance.choice(kinds if chance.random() > 0.03 else ["wrong"]):
+    kind = chance.choice(kinds if chance.random() > 0.03 else ["wrong"])
+    match kind:
         case "object":
             keys = [chance.choice(["a", "b", "B", "é", "<", "\\u00fc", "predictions", "Instances"]) for _ in inner]
             return "{" + ",".join(f' "{key}" :{value}' for key, value in zip(keys, inner, strict=True)) + "}"
@@ -239,9 +240,11 @@ def some_json(chance: random.Random, depth: int = 0) -> str:
                 + '"'
             )
         case "word":
-            return chance.choice(["true", "false", "null"])
+            text = chance.choice(["true", "false", "null"])
+            return text
         case _:
-            return chance.choice(["tru", "nul", "01", "1.", '"', "'", "[1,]", "{1}", "", *string.punctuation, '"\\x"'])
+            text = chance.choice(["tru", "nul", "01", "1.", '"', "'", "[1,]", "{1}", "", *string.punctuation, '"\\x"'])
+            return text
 
 
 def test_json_is_read_and_written_alike(steps: Steps, compare: Compare) -> None:
