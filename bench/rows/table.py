@@ -12,6 +12,7 @@ from bench.rows.exports import export_rows
 from bench.rows.forests import ForestRow
 from bench.rows.framework_conv import framework_conv_rows
 from bench.rows.functions import function_rows
+from bench.rows.graphs import GraphRow
 from bench.rows.idle import IdleMemoryRow, IdleRow
 from bench.rows.kserve import kserve_rows
 from bench.rows.lateness import lateness_rows
@@ -77,6 +78,7 @@ def rows(soak_requests: int) -> list[Row]:
         *calls_rows(),
         *several_rows(),
         *batch_rows(),
+        GraphRow(),
         *export_rows(),
         *sentence_rows(),
         *function_rows(),
