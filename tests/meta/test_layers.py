@@ -99,6 +99,7 @@ CRATES = {
     "service": {
         "clock",
         "gpu",
+        "graph",
         "predict",
         "protocol",
         "scheduler",

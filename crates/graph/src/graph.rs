@@ -148,7 +148,8 @@ fn read_step(
 ) -> Result<Step, GraphFault> {
     let target = match &step.target {
         TargetSpec::Node(name) => {
-            let fault = || GraphFault(format!("step {number} of node '{node}' names the node '{name}', which is missing"));
+            let fault =
+                || GraphFault(format!("step {number} of node '{node}' names the node '{name}', which is missing"));
             Target::Node(*numbers.get(name.as_str()).ok_or_else(fault)?)
         }
         TargetSpec::Model(model) => Target::Service(number_of(Destination::Model(model.clone()), services)),
@@ -204,7 +205,9 @@ fn count_calls(number: usize, nodes: &[Node], names: &[&str], calls: &mut [Calls
         };
         if total > GRAPH_MAX_CALLS {
             let name = names[number];
-            return Err(GraphFault(format!("one request of node '{name}' may cause more than {GRAPH_MAX_CALLS} calls")));
+            return Err(GraphFault(format!(
+                "one request of node '{name}' may cause more than {GRAPH_MAX_CALLS} calls"
+            )));
         }
     }
     calls[number] = Calls::Known(total);

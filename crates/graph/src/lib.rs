@@ -13,11 +13,14 @@ mod mapping;
 mod propagation;
 mod run;
 mod spec;
+mod text_body;
 
 pub use condition::Condition;
 pub use destination::{Destination, Url};
 pub use graph::{Graph, GraphFault, Node, Step, Target};
 pub use json::{is_valid, object_text, quoted};
+pub use mapping::instances_of;
 pub use propagation::Propagation;
-pub use run::{Failure, Reply, Services, run};
+pub use run::{Failure, NoJson, Reply, Services, run};
 pub use spec::{GraphSpec, NodeSpec, RouterKind, StepSpec, TargetSpec};
+pub use text_body::{first_holding, merged};

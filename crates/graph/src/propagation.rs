@@ -7,8 +7,17 @@ const ALWAYS: [&str; 3] = ["traceparent", "tracestate", "x-request-id"];
 
 /// Headers of a connection and of a body, which no step sees, whatever a pattern says.
 const NEVER: [&str; 11] = [
-    "connection", "content-encoding", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te",
-    "trailer", "transfer-encoding", "upgrade",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
 ];
 
 /// Which headers go on to steps.

@@ -4,12 +4,9 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-
+use crate::condition::Condition;
 use crate::graph::{Graph, Node, Step, Target};
-use crate::json::{is_valid, object_text, quoted};
-use alipes_protocol::limits::GRAPH_AT_ONCE_BYTES;
-use crate::mapping::instances_of;
+use crate::json::quoted;
 use crate::spec::RouterKind;
 
 /// The cause where no condition of a switch holds. Source: KServe's router.
@@ -20,14 +17,14 @@ const NO_JSON: &str = "invalid response";
 
 /// An answer of a step, of a node or of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct Reply<B> {
     /// Its status of HTTP.
     pub status: u16,
     /// Its body.
-    pub body: Bytes,
+    pub body: B,
 }
 
-impl Reply {
+impl<B> Reply<B> {
     /// Whether the step did what it was asked to.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
@@ -55,39 +52,69 @@ impl Failure {
     }
 }
 
-/// What a graph needs of its surroundings.
+/// What a graph needs of its surroundings: who calls its services, and what can be done with bodies.
 pub trait Services: Sync {
+    /// What steps are sent and answer: bytes of JSON, or tensors.
+    type Body: Clone + Send + Sync;
+
     /// Calls the service of a number. Dropping the future withdraws the call.
     ///
     /// # Errors
     ///
     /// There is no answer: the service cannot be reached, or does not answer in time.
-    fn call(&self, service: usize, body: Bytes) -> impl Future<Output = Result<Reply, Failure>> + Send;
+    fn call(&self, service: usize, body: Self::Body)
+    -> impl Future<Output = Result<Reply<Self::Body>, Failure>> + Send;
 
-    /// Does work, beside the network where it takes long; none where it could not be done.
-    fn work<T: Send + 'static>(
+    /// The number of the first condition that holds for a body; of those that are none, none does.
+    ///
+    /// # Errors
+    ///
+    /// The body is nothing that conditions look at.
+    fn first(
         &self,
-        takes_long: bool,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> impl Future<Output = Option<T>> + Send;
+        conditions: Vec<Option<Condition>>,
+        body: &Self::Body,
+    ) -> impl Future<Output = Result<Option<usize>, NoJson>> + Send;
+
+    /// A body whose predictions have become instances, where it has some.
+    fn instances(&self, body: Self::Body) -> impl Future<Output = Self::Body> + Send;
+
+    /// The answer of an ensemble's step, as it stands in the answer of the ensemble.
+    ///
+    /// # Errors
+    ///
+    /// The body cannot stand there.
+    fn part(&self, body: Self::Body) -> impl Future<Output = Result<Self::Body, Failure>> + Send;
+
+    /// The answer of an ensemble, of the parts by their keys in the order of the steps.
+    ///
+    /// # Errors
+    ///
+    /// The parts do not go together.
+    fn merge(&self, parts: Vec<(&str, Self::Body)>) -> Result<Self::Body, Failure>;
 
     /// A number from 0 to 99, each as likely as any other.
     fn percent(&self) -> u32;
 }
 
-type Running<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
+/// A body is no JSON, so conditions cannot look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoJson;
+
+type Outcome<S> = Result<Reply<<S as Services>::Body>, Failure>;
+type Running<'a, S> = Pin<Box<dyn Future<Output = Outcome<S>> + Send + 'a>>;
 
 /// Answers a request.
 ///
 /// # Errors
 ///
 /// There is no answer of a step that is needed, or none of a switch's conditions holds.
-pub async fn run<S: Services>(graph: &Graph, services: &S, request: Bytes) -> Result<Reply, Failure> {
+pub async fn run<S: Services>(graph: &Graph, services: &S, request: S::Body) -> Outcome<S> {
     run_node(graph, services, graph.root(), request).await
 }
 
 /// Boxed, since nodes call nodes.
-fn run_node<'a, S: Services>(graph: &'a Graph, services: &'a S, node: usize, request: Bytes) -> Running<'a, Reply> {
+fn run_node<'a, S: Services>(graph: &'a Graph, services: &'a S, node: usize, request: S::Body) -> Running<'a, S> {
     let node = graph.node(node);
     Box::pin(async move {
         match node.kind {
@@ -105,8 +132,8 @@ fn run_node<'a, S: Services>(graph: &'a Graph, services: &'a S, node: usize, req
     })
 }
 
-/// The answer of a step. Whatever fails within a node that it names is 500.
-async fn run_step<S: Services>(graph: &Graph, services: &S, step: &Step, request: Bytes) -> Result<Reply, Failure> {
+/// The answer of a step. Whatever fails within a node that it names is 500, or what is worse.
+async fn run_step<S: Services>(graph: &Graph, services: &S, step: &Step, request: S::Body) -> Outcome<S> {
     let reply = match step.target {
         Target::Node(node) => run_node(graph, services, node, request).await,
         Target::Service(service) => services.call(service, request).await,
@@ -124,33 +151,29 @@ fn drawn(node: &Node, percent: u32) -> Option<&Step> {
 }
 
 /// The first step of a switch whose condition holds; one without a condition is never called, as in KServe.
-async fn switched<'n, S: Services>(services: &S, node: &'n Node, request: &Bytes) -> Option<&'n Step> {
-    let (takes_long, body) = (request.len() > GRAPH_AT_ONCE_BYTES, request.clone());
-    let conditions: Vec<_> = node.steps.iter().map(|step| step.condition.clone()).collect();
-    let first = move || {
-        let holds = |condition: &Option<crate::Condition>| condition.as_ref().is_some_and(|one| one.exists(&body));
-        if is_valid(&body) { conditions.iter().position(holds) } else { None }
-    };
-    let number = services.work(takes_long, first).await.flatten()?;
+async fn switched<'n, S: Services>(services: &S, node: &'n Node, request: &S::Body) -> Option<&'n Step> {
+    let conditions = node.steps.iter().map(|step| step.condition.clone()).collect();
+    let number = services.first(conditions, request).await.ok().flatten()?;
     node.steps.get(number)
 }
 
-async fn sequence<S: Services>(graph: &Graph, services: &S, node: &Node, request: Bytes) -> Result<Reply, Failure> {
-    let mut last: Option<Reply> = None;
+async fn sequence<S: Services>(graph: &Graph, services: &S, node: &Node, request: S::Body) -> Outcome<S> {
+    let mut last: Option<Reply<S::Body>> = None;
     for step in &node.steps {
-        let body = match &last {
+        let mut body = match &last {
             Some(reply) if step.response => reply.body.clone(),
             _ => request.clone(),
         };
-        let body = if step.map_predictions { mapped(services, body).await } else { body };
+        if step.map_predictions {
+            body = services.instances(body).await;
+        }
         if let Some(condition) = &step.condition {
-            let answered = last.as_ref().map(|reply| reply.body.clone()).unwrap_or_default();
-            let (takes_long, condition) = (answered.len() > GRAPH_AT_ONCE_BYTES, condition.clone());
-            let look = move || is_valid(&answered).then(|| condition.exists(&answered));
-            match services.work(takes_long, look).await.flatten() {
-                None => return Err(Failure::new(NO_JSON)),
-                Some(false) => return Ok(Reply { status: 200, ..last.unwrap_or_else(nothing) }),
-                Some(true) => {}
+            // Before the first step there is no answer to look at.
+            let Some(answered) = &last else { return Err(Failure::new(NO_JSON)) };
+            match services.first(vec![Some(condition.clone())], &answered.body).await {
+                Err(NoJson) => return Err(Failure::new(NO_JSON)),
+                Ok(None) => return Ok(Reply { status: 200, body: answered.body.clone() }),
+                Ok(Some(_)) => {}
             }
         }
         let reply = run_step(graph, services, step, body).await?;
@@ -159,46 +182,27 @@ async fn sequence<S: Services>(graph: &Graph, services: &S, node: &Node, request
         }
         last = Some(reply);
     }
-    Ok(last.unwrap_or_else(nothing))
-}
-
-/// What a sequence without an answer would answer: a graph has no such sequence.
-fn nothing() -> Reply {
-    Reply { status: 200, body: Bytes::new() }
-}
-
-async fn mapped<S: Services>(services: &S, body: Bytes) -> Bytes {
-    let map = {
-        let body = body.clone();
-        move || instances_of(&body)
-    };
-    let mapped = services.work(body.len() > GRAPH_AT_ONCE_BYTES, map).await.flatten();
-    mapped.map_or(body, Bytes::from)
+    // A graph has no node without steps.
+    last.ok_or_else(|| Failure::new("the sequence has no steps"))
 }
 
 /// What a part of an ensemble has come to.
-enum Part<'a> {
-    Runs(Running<'a, Reply>),
-    /// The answer, with its body as Go writes it.
-    Done(Reply),
+enum Part<'a, S: Services> {
+    Runs(Running<'a, S>),
+    Done(Reply<S::Body>),
 }
 
-async fn ensemble<S: Services>(graph: &Graph, services: &S, node: &Node, request: Bytes) -> Result<Reply, Failure> {
+async fn ensemble<S: Services>(graph: &Graph, services: &S, node: &Node, request: S::Body) -> Outcome<S> {
     let parts = node.steps.iter().map(|step| {
         let request = request.clone();
         Part::Runs(Box::pin(async move {
             let reply = run_step(graph, services, step, request).await?;
-            let written = {
-                let body = reply.body.clone();
-                services.work(body.len() > GRAPH_AT_ONCE_BYTES, move || object_text(&body)).await
-            };
-            let body = written.ok_or_else(|| Failure::new("the answer could not be read"))?;
-            Ok(Reply { body: body.map_err(Failure::new)?.into(), ..reply })
+            Ok(Reply { status: reply.status, body: services.part(reply.body).await? })
         }))
     });
-    let mut parts: Vec<Part<'_>> = parts.collect();
+    let mut parts: Vec<Part<'_, S>> = parts.collect();
     let mut first = 0;
-    let failed = poll_fn(|cx| {
+    let ended = poll_fn(|cx| {
         let failure = poll_parts(&mut parts, cx);
         // In the order of the steps: the first hard failure among them is the answer.
         while let Some(Part::Done(reply)) = parts.get(first) {
@@ -213,18 +217,18 @@ async fn ensemble<S: Services>(graph: &Graph, services: &S, node: &Node, request
             None => Poll::Pending,
         }
     });
-    if let Some(reply) = failed.await? {
+    if let Some(reply) = ended.await? {
         return Ok(reply);
     }
-    let answers = node.steps.iter().zip(&parts).filter_map(|(step, part)| match part {
-        Part::Done(reply) => Some((step.key.as_str(), &reply.body)),
+    let answers = node.steps.iter().zip(parts).filter_map(|(step, part)| match part {
+        Part::Done(reply) => Some((step.key.as_str(), reply.body)),
         Part::Runs(_) => None,
     });
-    Ok(Reply { status: 200, body: merged(answers).into() })
+    Ok(Reply { status: 200, body: services.merge(answers.collect())? })
 }
 
 /// Lets all parts go on; the failure of one, where one has failed.
-fn poll_parts(parts: &mut [Part<'_>], cx: &mut Context<'_>) -> Option<Failure> {
+fn poll_parts<S: Services>(parts: &mut [Part<'_, S>], cx: &mut Context<'_>) -> Option<Failure> {
     for part in parts {
         if let Part::Runs(running) = part
             && let Poll::Ready(outcome) = running.as_mut().poll(cx)
@@ -236,22 +240,6 @@ fn poll_parts(parts: &mut [Part<'_>], cx: &mut Context<'_>) -> Option<Failure> {
         }
     }
     None
-}
-
-/// An object of the answers, in the order of their keys; of equal keys the last counts.
-fn merged<'a>(answers: impl Iterator<Item = (&'a str, &'a Bytes)>) -> Vec<u8> {
-    let sorted: std::collections::BTreeMap<&str, &Bytes> = answers.collect();
-    let mut text = vec![b'{'];
-    for (key, body) in sorted {
-        if text.len() > 1 {
-            text.push(b',');
-        }
-        text.extend_from_slice(quoted(key).as_bytes());
-        text.push(b':');
-        text.extend_from_slice(body);
-    }
-    text.push(b'}');
-    text
 }
 
 #[cfg(test)]

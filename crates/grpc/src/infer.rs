@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use alipes_protocol::{InferError, Parameter};
+use alipes_protocol::{Code, InferError, InferRequest, Parameter};
 use alipes_service::Service;
+use alipes_service::graph::TensorGraph;
 use alipes_service::request_id::RequestId;
+use alipes_shared_memory::Held;
 use alipes_stats::access::AccessRecord;
 use alipes_stats::turn::note_request;
 use http::HeaderMap;
@@ -90,6 +92,11 @@ pub(super) async fn model_infer(
     note_request(METHOD, name);
     caller.names(name, id);
     let trace = entry.and_then(|mut entry| entry.draw(service, name));
+    if let Some(graph) = service.tensor_graph(name) {
+        let decoded = message.decode(&service.regions, &service.budget, service.config.triton_release);
+        let (request, held) = decoded?;
+        return Box::pin(infer_graph(service, &graph, request, &held, &caller, &head)).await;
+    }
     let metadata = caller.metadata.as_deref();
     let model = service.lookup_unary(name, &version, ENDPOINT, |name| entry_of(metadata, name));
     let model = model.inspect_err(|error| service.log_refusal(name, &version, id, error))?;
@@ -110,4 +117,24 @@ pub(super) async fn model_infer(
         None => answer,
         Some(trace) => answer.traced(trace),
     })
+}
+
+/// Answers a request of the graph, whose steps are all models of this server.
+async fn infer_graph(
+    service: &Service,
+    graph: &TensorGraph,
+    mut request: InferRequest,
+    held: &Held,
+    caller: &Caller,
+    head: &Head,
+) -> Result<ResponseBody, InferError> {
+    if !held.is_empty() {
+        return Err(InferError::new(Code::Unsupported, "a graph takes no tensors in the client's shared memory"));
+    }
+    RequestId::name(caller.request_id.as_ref(), &mut request.id);
+    let response = service.infer_graph(graph, request).await?;
+    match head.press {
+        None => ResponseBody::inference(&response),
+        Some(press) => ResponseBody::compressed(&response, press, &service.budget).await,
+    }
 }

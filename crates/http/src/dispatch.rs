@@ -113,11 +113,7 @@ fn is_refused_at_stop(http: &HttpProtocol, request: &Request<RequestBody>) -> bo
     }
 }
 
-async fn answer(
-    http: &HttpProtocol,
-    request: Box<Request<RequestBody>>,
-    caller: Caller<'_>,
-) -> Response<ResponseBody> {
+async fn answer(http: &HttpProtocol, request: Box<Request<RequestBody>>, caller: Caller<'_>) -> Response<ResponseBody> {
     let service = &http.service;
     let route = route_of(http, request.method(), request.uri().path(), request.headers());
     note_request(route.name(), route.model());

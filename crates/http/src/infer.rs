@@ -141,7 +141,7 @@ async fn answer(
 
 /// The response as it is sent, kept for those who repeat the request: written on this thread, or beside it where that
 /// takes long.
-async fn encode(
+pub(super) async fn encode(
     response: InferResponse,
     outputs: Vec<RequestedOutput>,
     binary_by_default: bool,
@@ -187,7 +187,7 @@ pub(super) fn forwarded(
     })
 }
 
-fn header_length(
+pub(super) fn header_length(
     headers: &HeaderMap,
     announced: Option<u64>,
     release: TritonRelease,
@@ -204,7 +204,7 @@ fn header_length(
 /// # Errors
 ///
 /// What the codec refuses; `Overloaded` where there is no room for what the text becomes.
-async fn read_request(
+pub(super) async fn read_request(
     service: &Service,
     body: Body,
     header_length: Option<usize>,

@@ -9,6 +9,7 @@ mod explain;
 mod explain_tuning;
 mod finishing;
 pub mod generate;
+pub mod graph;
 mod infer;
 mod log;
 mod metadata;

@@ -23,10 +23,38 @@ fn members_and_elements_are_found_by_their_path() {
     check(
         PEOPLE,
         &[
-            "name", "name.last", "age", "none", "children", "children.#", "children.1", "child*.2", "c?ildren.0", "a\\.b",
-            "friends.#.first", "friends.1.nets.0", "empty", "empty.#", "friends.#.nothing", "*", "name.*st", "friends.#",
+            "name",
+            "name.last",
+            "age",
+            "none",
+            "children",
+            "children.#",
+            "children.1",
+            "child*.2",
+            "c?ildren.0",
+            "a\\.b",
+            "friends.#.first",
+            "friends.1.nets.0",
+            "empty",
+            "empty.#",
+            "friends.#.nothing",
+            "*",
+            "name.*st",
+            "friends.#",
         ],
-        &["", "Name", "name.middle", "age.x", "children.3", "children.-1", "children.x", "a.b", "empty.0", "n?me.x", "x|y"],
+        &[
+            "",
+            "Name",
+            "name.middle",
+            "age.x",
+            "children.3",
+            "children.-1",
+            "children.x",
+            "a.b",
+            "empty.0",
+            "n?me.x",
+            "x|y",
+        ],
     );
 }
 
@@ -35,15 +63,33 @@ fn queries_choose_elements() {
     check(
         PEOPLE,
         &[
-            "friends.#(last==\"Murphy\")", "friends.#(last==\"Murphy\").first", "friends.#(age>45)#.last",
-            "friends.#(first%\"D*\")", "friends.#(first!%\"D*\").last", "friends.#(nets.#(==\"fb\"))#.first",
-            "friends.#(age>=68)", "friends.#(age==99)#", "children.#(==\"Alex\")", "children.#(!=\"Alex\")",
-            "friends.#(last)", "friends.#[first=\"Jane\"]", "friends.#(last==~null)", "friends.#(age > 50 )",
-            "friends.#(last==~*)#|#", "children.#(>\"Jac\")", "friends.#(first == \"Jane\").last|@keys",
+            "friends.#(last==\"Murphy\")",
+            "friends.#(last==\"Murphy\").first",
+            "friends.#(age>45)#.last",
+            "friends.#(first%\"D*\")",
+            "friends.#(first!%\"D*\").last",
+            "friends.#(nets.#(==\"fb\"))#.first",
+            "friends.#(age>=68)",
+            "friends.#(age==99)#",
+            "children.#(==\"Alex\")",
+            "children.#(!=\"Alex\")",
+            "friends.#(last)",
+            "friends.#[first=\"Jane\"]",
+            "friends.#(last==~null)",
+            "friends.#(age > 50 )",
+            "friends.#(last==~*)#|#",
+            "children.#(>\"Jac\")",
+            "friends.#(first == \"Jane\").last|@keys",
         ],
         &[
-            "friends.#(last==\"Nobody\")", "friends.#(age>100)", "friends.#(first==\"Jane\").last", "children.#(==\"x\")",
-            "friends.#(last==\"Murphy\"", "age.#(>1)", "friends.#(age<~true)", "friends.#(nets.#(==\"xx\"))",
+            "friends.#(last==\"Nobody\")",
+            "friends.#(age>100)",
+            "friends.#(first==\"Jane\").last",
+            "children.#(==\"x\")",
+            "friends.#(last==\"Murphy\"",
+            "age.#(>1)",
+            "friends.#(age<~true)",
+            "friends.#(nets.#(==\"xx\"))",
         ],
     );
 }
@@ -53,15 +99,43 @@ fn modifiers_lists_and_constants_make_values() {
     check(
         PEOPLE,
         &[
-            "@this", "@this.name", "children|@reverse|0", "children.@reverse.0", "name.@keys.1", "name.@values", "@valid.age",
-            "[@this].#(age==37)", "[name.first,age].1", "{name.first,\"n\":age}.n", "{name.first}.first", "[nothing]",
-            "{ .input.userId == 1 }", "!true", "!\"x\"", "nothing|!true", "nothing|[x]", "friends.@join.last",
-            "text.@fromstr.in", "@dig:first.#", "@dig:nets.0.1", "friends|@flatten",
-            "@pretty:{\"sortKeys\":true}.age", "name.@tostr", "{first:name.first}.first",
+            "@this",
+            "@this.name",
+            "children|@reverse|0",
+            "children.@reverse.0",
+            "name.@keys.1",
+            "name.@values",
+            "@valid.age",
+            "[@this].#(age==37)",
+            "[name.first,age].1",
+            "{name.first,\"n\":age}.n",
+            "{name.first}.first",
+            "[nothing]",
+            "{ .input.userId == 1 }",
+            "!true",
+            "!\"x\"",
+            "nothing|!true",
+            "nothing|[x]",
+            "friends.@join.last",
+            "text.@fromstr.in",
+            "@dig:first.#",
+            "@dig:nets.0.1",
+            "friends|@flatten",
+            "@pretty:{\"sortKeys\":true}.age",
+            "name.@tostr",
+            "{first:name.first}.first",
         ],
         &[
-            "@nothing", "children.@reverse.3", "[@this].#(age==38)", "[nothing].0", "{name.first}.last", "nothing|@this",
-            "name.nothing|@keys|@this.0", "!maybe", "a.nothing|!true", "@dig:nothing|0",
+            "@nothing",
+            "children.@reverse.3",
+            "[@this].#(age==38)",
+            "[nothing].0",
+            "{name.first}.last",
+            "nothing|@this",
+            "name.nothing|@keys|@this.0",
+            "!maybe",
+            "a.nothing|!true",
+            "@dig:nothing|0",
         ],
     );
 }
@@ -71,7 +145,12 @@ fn conditions_of_the_documentation_hold() {
     let animals = r#"{"predictions": [{"label": "cat", "score": [0.1, 0.9]}], "instances": [{"modelId": "2"}]}"#;
     check(
         animals,
-        &["predictions.#(label==\"cat\")", "instances.#(modelId==\"2\")", "[@this].#(predictions.0.label==\"cat\")", "instances.#(modelId==2)"],
+        &[
+            "predictions.#(label==\"cat\")",
+            "instances.#(modelId==\"2\")",
+            "[@this].#(predictions.0.label==\"cat\")",
+            "instances.#(modelId==2)",
+        ],
         &["predictions.#(label==\"dog\")", "instances.#(modelId==\"1\")"],
     );
 }
@@ -94,7 +173,26 @@ fn hostile_paths_and_bodies_end() {
     }
     let nested = format!("{}a{}", "[".repeat(500), "]".repeat(500));
     assert!(!Condition::of(&format!("{nested}.0.0")).holds(b"{}"));
-    for path in ["#(", "#(\"", "#(a==\"\\", "@", "@:", "@this:", "@this:{", "!", "!\"", "[", "{", "[,]", "a|", "a.", "|", "..", "#.", "#()#"] {
+    for path in [
+        "#(",
+        "#(\"",
+        "#(a==\"\\",
+        "@",
+        "@:",
+        "@this:",
+        "@this:{",
+        "!",
+        "!\"",
+        "[",
+        "{",
+        "[,]",
+        "a|",
+        "a.",
+        "|",
+        "..",
+        "#.",
+        "#()#",
+    ] {
         Condition::of(path).holds(br#"{"a": [1, {"b": 2}]}"#);
         Condition::of(path).holds(br#"[1, {"b": 2}]"#);
     }

@@ -5,7 +5,7 @@ mod text;
 mod tree;
 
 pub use scan::is_valid;
-pub use text::{object_text, quoted};
 pub(crate) use scan::{elements, members, value_end};
+pub use text::{object_text, quoted};
 pub(crate) use text::{write_string, write_value};
 pub(crate) use tree::{Json, decode_string, parse};

@@ -3,9 +3,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bytes::Bytes;
+
 use super::*;
 use crate::spec::GraphSpec;
-use crate::Destination;
+use crate::{Destination, first_holding, instances_of, merged, object_text};
 
 /// Services that answer what their name says: `echo`, `never`, or a status and a body, `500 {"a":1}`.
 struct Scripted {
@@ -15,7 +17,9 @@ struct Scripted {
 }
 
 impl Services for Scripted {
-    async fn call(&self, service: usize, body: Bytes) -> Result<Reply, Failure> {
+    type Body = Bytes;
+
+    async fn call(&self, service: usize, body: Bytes) -> Result<Reply<Bytes>, Failure> {
         let name = &self.names[service];
         let sent = String::from_utf8(body.to_vec()).unwrap();
         self.calls.lock().unwrap().push((name.clone(), sent));
@@ -29,8 +33,20 @@ impl Services for Scripted {
         }
     }
 
-    async fn work<T: Send + 'static>(&self, _: bool, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-        Some(work())
+    async fn first(&self, conditions: Vec<Option<Condition>>, body: &Bytes) -> Result<Option<usize>, NoJson> {
+        first_holding(&conditions, body)
+    }
+
+    async fn instances(&self, body: Bytes) -> Bytes {
+        instances_of(&body).map_or(body, Bytes::from)
+    }
+
+    async fn part(&self, body: Bytes) -> Result<Bytes, Failure> {
+        object_text(&body).map(Bytes::from).map_err(Failure::new)
+    }
+
+    fn merge(&self, parts: Vec<(&str, Bytes)>) -> Result<Bytes, Failure> {
+        Ok(merged(parts))
     }
 
     fn percent(&self) -> u32 {
@@ -111,9 +127,7 @@ async fn a_condition_of_a_sequence_looks_at_the_answer_before_it() {
     assert_eq!(of(dog, "predictions.#(label==\"cat\")").answer("{}").await, (200, dog[4..].to_owned()));
     let failed = (500, r#"{"error":"Failed to process request","cause":"invalid response"}"#.to_owned());
     assert_eq!(of("200 oh", "a").answer("{}").await, failed);
-    let first = graph(
-        r#"{"root": {"kind": "Sequence", "steps": [{"target": {"model": "echo"}, "condition": "a"}]}}"#,
-    );
+    let first = graph(r#"{"root": {"kind": "Sequence", "steps": [{"target": {"model": "echo"}, "condition": "a"}]}}"#);
     assert_eq!(first.answer("{\"a\": 1}").await, failed);
 }
 
@@ -142,7 +156,8 @@ async fn a_switch_takes_the_first_condition_that_holds() {
     let ran = graph(&format!(r#"{{"root": {nodes}}}"#));
     assert_eq!(ran.answer(r#"{"instances": [{"id": "1"}]}"#).await, (200, "one".to_owned()));
     assert_eq!(ran.answer(r#"{"instances": []}"#).await, (200, "any".to_owned()));
-    let cause = r#"{"error":"Failed to process request","cause":"None of the routes matched with the switch condition"}"#;
+    let cause =
+        r#"{"error":"Failed to process request","cause":"None of the routes matched with the switch condition"}"#;
     for body in ["{}", "", "{\"instances\""] {
         assert_eq!(ran.answer(body).await, (404, cause.to_owned()), "{body}");
     }

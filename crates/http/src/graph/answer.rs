@@ -6,18 +6,21 @@ use alipes_graph::{Failure, Reply, is_valid, run};
 use alipes_net::connection::RequestBody;
 use alipes_protocol::limits::GRAPH_AT_ONCE_BYTES;
 use alipes_service::Service;
+use alipes_service::graph::TensorGraph;
 use alipes_service::offload::offload_if;
 use alipes_stats::turn::note_request;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use tokio::time::timeout;
 
-use super::GraphEndpoint;
 use super::calls::Calls;
+use super::{GraphEndpoint, tensors};
 use crate::body;
 use crate::caller::Caller;
 use crate::response::{self, ResponseBody};
+use crate::route::Route;
 
 /// Answers a request. Dropping the future withdraws the calls of its steps.
 pub async fn answer(
@@ -29,6 +32,13 @@ pub async fn answer(
     note_request("graph", &endpoint.graph.name);
     caller.names_model(&endpoint.graph.name);
     let (head, mut body) = request.into_parts();
+    if let Some(graph) = tensor_graph(endpoint, service, &head) {
+        let mut response = Box::pin(tensors::answer(service, &graph, &head.headers, &mut body, caller)).await;
+        if !body::discard(body) {
+            response::announce_close(&mut response);
+        }
+        return response;
+    }
     let read = body::read_text(&mut body, service.config.http_max_input_bytes as u64, &service.budget).await;
     let stays = body::discard(body);
     // Counted until it is answered: a server that stops waits for it, and takes the calls of its steps.
@@ -50,6 +60,14 @@ pub async fn answer(
     response
 }
 
+/// The graph, where it is asked as a model of V2 and all of its steps are models of this server.
+fn tensor_graph(endpoint: &GraphEndpoint, service: &Service, head: &Parts) -> Option<TensorGraph> {
+    match Route::of(&head.method, head.uri.path()) {
+        Route::Infer { model, .. } if *model == *endpoint.graph.name => service.tensor_graph(&model),
+        _ => None,
+    }
+}
+
 /// The failure of a request that takes longer than the graph allows.
 fn too_long(endpoint: &GraphEndpoint) -> Failure {
     let seconds = endpoint.graph.timeout.as_secs_f64();
@@ -57,7 +75,7 @@ fn too_long(endpoint: &GraphEndpoint) -> Failure {
     Failure { status: StatusCode::GATEWAY_TIMEOUT.as_u16(), cause }
 }
 
-async fn respond(reply: Reply) -> Response<ResponseBody> {
+async fn respond(reply: Reply<Bytes>) -> Response<ResponseBody> {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if reply.body.is_empty() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         let mut response = Response::new(ResponseBody::default());

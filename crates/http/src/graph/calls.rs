@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use alipes_graph::{Destination, Failure, Reply, Services};
+use alipes_graph::{
+    Condition, Destination, Failure, NoJson, Reply, Services, first_holding, instances_of, merged, object_text,
+};
+use alipes_protocol::limits::GRAPH_AT_ONCE_BYTES;
 use alipes_request::budget::Charge;
 use alipes_service::Service;
 use alipes_service::offload::offload_if;
@@ -45,7 +48,9 @@ impl<'a> Calls<'a> {
 }
 
 impl Services for Calls<'_> {
-    async fn call(&self, service: usize, body: Bytes) -> Result<Reply, Failure> {
+    type Body = Bytes;
+
+    async fn call(&self, service: usize, body: Bytes) -> Result<Reply<Bytes>, Failure> {
         let path = &self.endpoint.local_paths[service];
         if let Some(route) = path.route(self.service, &body).await {
             // Boxed: models' futures are large, and most steps of a graph wait for others.
@@ -65,15 +70,34 @@ impl Services for Calls<'_> {
         Ok(reply)
     }
 
-    async fn work<T: Send + 'static>(
-        &self,
-        takes_long: bool,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
-        offload_if(takes_long, work).await
+    async fn first(&self, conditions: Vec<Option<Condition>>, body: &Bytes) -> Result<Option<usize>, NoJson> {
+        let body = body.clone();
+        let found = offload_if(is_long(&body), move || first_holding(&conditions, &body)).await;
+        found.unwrap_or(Err(NoJson))
+    }
+
+    async fn instances(&self, body: Bytes) -> Bytes {
+        let sent = body.clone();
+        let mapped = offload_if(is_long(&body), move || instances_of(&sent)).await;
+        mapped.flatten().map_or(body, Bytes::from)
+    }
+
+    async fn part(&self, body: Bytes) -> Result<Bytes, Failure> {
+        let written = offload_if(is_long(&body), move || object_text(&body)).await;
+        let written = written.ok_or_else(|| Failure::new("the answer could not be read"))?;
+        written.map(Bytes::from).map_err(Failure::new)
+    }
+
+    fn merge(&self, parts: Vec<(&str, Bytes)>) -> Result<Bytes, Failure> {
+        Ok(merged(parts))
     }
 
     fn percent(&self) -> u32 {
         self.endpoint.percent()
     }
+}
+
+/// Whether reading a body takes longer than a network thread may be held.
+fn is_long(body: &Bytes) -> bool {
+    body.len() > GRAPH_AT_ONCE_BYTES
 }

@@ -43,7 +43,8 @@ impl CallFault {
                     io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
                     _ => format!("connect: {error}"),
                 };
-                let address = address.map_or_else(|| format!("{}:{}", url.host, url.port), |address| address.to_string());
+                let address =
+                    address.map_or_else(|| format!("{}:{}", url.host, url.port), |address| address.to_string());
                 format!("dial tcp {address}: {reason}")
             }
             CallFault::Encrypt(reason) | CallFault::Broken(reason) => reason,
@@ -67,4 +68,26 @@ impl CallFault {
 fn quoted_go(text: &str) -> String {
     // An address has no characters that JSON and Go would write differently, but for these three.
     quoted(text).replace("\\u0026", "&").replace("\\u003c", "<").replace("\\u003e", ">")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_have_the_words_of_go() {
+        let url = Url::of("http://127.0.0.1:1/m?a=b&c=d").unwrap();
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let address = "127.0.0.1:1".parse().unwrap();
+        for (fault, cause) in [
+            (
+                CallFault::Connect(Some(address), refused),
+                "Post \"http://127.0.0.1:1/m?a=b&c=d\": dial tcp 127.0.0.1:1: connect: connection refused",
+            ),
+            (CallFault::Closed, "Post \"http://127.0.0.1:1/m?a=b&c=d\": EOF"),
+            (CallFault::CutBody, "unexpected EOF"),
+        ] {
+            assert_eq!(fault.failure(&url), Failure::new(cause));
+        }
+    }
 }

@@ -99,7 +99,7 @@ impl LocalPath {
 }
 
 /// The protocol of a request, by its body.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Protocol {
     /// It has instances, or inputs that are plain values.
     V1,
@@ -132,7 +132,7 @@ pub async fn call(
     body: Bytes,
     headers: HeaderMap,
     caller: Caller<'_>,
-) -> Result<Reply, Failure> {
+) -> Result<Reply<Bytes>, Failure> {
     let mut request = Box::new(Request::new(RequestBody::whole(body)));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = path.path(&route).parse::<Uri>().map_err(|error| Failure::new(error.to_string()))?;
@@ -150,4 +150,43 @@ pub async fn call(
     let (head, body) = response.into_parts();
     let body = body.collect().await.map_err(|_| Failure::new("the answer of the model broke off"))?;
     Ok(Reply { status: head.status.as_u16(), body: body.to_bytes() })
+}
+
+#[cfg(test)]
+mod tests {
+    use alipes_graph::Url;
+
+    use super::*;
+
+    fn path_of(url: &str) -> LocalPath {
+        LocalPath::of(&Destination::Url(Url::of(url).unwrap()))
+    }
+
+    #[test]
+    fn an_address_may_be_that_of_a_model_of_this_server() {
+        let LocalPath::Path { service, path } = path_of("http://iris-predictor.ns.svc/v1/models/iris:predict?x=1")
+        else {
+            panic!("a path of a model")
+        };
+        assert_eq!((service.as_str(), path.as_str()), ("iris", "/v1/models/iris:predict"));
+        let LocalPath::Model { model, paths, by_host: true } = path_of("http://a-b.ns") else { panic!("a model") };
+        assert_eq!(model, "a-b");
+        assert_eq!(paths[1], "/v2/models/a%2Db/infer");
+        for url in ["http://iris/other", "http://iris/v2/repository/models/iris/unload", "http://iris/v1/models/iris"] {
+            assert!(matches!(path_of(url), LocalPath::Elsewhere), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_tells_its_protocol() {
+        for (body, expected) in [
+            (r#"{"inputs": [{"name": "x", "datatype": "FP32"}]}"#, "V2"),
+            (r#"{"instances": []}"#, "V1"),
+            (r#"{"inputs": {"x": [1]}}"#, "V1"),
+            (r#"{"text": "a"}"#, "Document"),
+            ("no JSON", "Document"),
+        ] {
+            assert_eq!(format!("{:?}", protocol_of(&Bytes::from_static(body.as_bytes())).await), expected, "{body}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod idle;
 mod local;
 mod remote;
 mod retries;
+mod tensors;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -60,7 +61,9 @@ impl GraphEndpoint {
             | Route::Predict { model, version }
             | Route::ExplainPrediction { model, version }
             | Route::NotPredict { model, version, .. }
-            | Route::Generate { model, version, .. } => service.lookup_predictor(model, version).is_err_and(is_no_model),
+            | Route::Generate { model, version, .. } => {
+                service.lookup_predictor(model, version).is_err_and(is_no_model)
+            }
             _ => false,
         }
     }

@@ -65,7 +65,7 @@ impl Remote {
         headers: &HeaderMap,
         max_bytes: usize,
         budget: &Arc<Budget>,
-    ) -> Result<(Reply, Charge), Failure> {
+    ) -> Result<(Reply<Bytes>, Charge), Failure> {
         let call = self.exchange(url, body, headers, max_bytes, budget);
         let outcome = match self.step_timeout {
             // A body that is late is told apart by Go's client; whoever waits has the same of it.
@@ -85,7 +85,7 @@ impl Remote {
         headers: &HeaderMap,
         max_bytes: usize,
         budget: &Arc<Budget>,
-    ) -> Result<(Reply, Charge), CallFault> {
+    ) -> Result<(Reply<Bytes>, Charge), CallFault> {
         let server = server_of(url);
         let (mut sender, response) = self.send(url, &server, body, headers).await?;
         let status = response.status().as_u16();

@@ -12,9 +12,7 @@ impl<'a> Route<'a> {
     pub fn group(&self, path: &'a str) -> Option<Group> {
         Some(match self {
             // The page has two more, which it asks for itself: to others the path may say that the server is alive.
-            Route::Live | Route::Ready | Route::ModelReady { .. } | Route::Page | Route::RouterReady => {
-                Group::Health
-            }
+            Route::Live | Route::Ready | Route::ModelReady { .. } | Route::Page | Route::RouterReady => Group::Health,
             Route::Predictor { .. } | Route::PredictorVersion { .. } => Group::Health,
             Route::Server | Route::ModelMetadata { .. } => Group::Metadata,
             Route::ModelConfig { .. } => Group::ModelConfig,
