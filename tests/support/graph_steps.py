@@ -1,4 +1,4 @@
-"""Services that the steps of a graph call: each answers as it is scripted, and notes what it was asked."""
+"""Services that the steps of a graph call: each answers as it is scripted, and notes what came."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Scripted = tuple[int, bytes]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Received:
     """One request.
 
     Attributes:
@@ -35,9 +35,9 @@ class Asked:
     connection: int
 
 
-def echo(asked: Asked) -> Scripted:
+def echo(received: Received) -> Scripted:
     """The body, as it came."""
-    return 200, asked.body
+    return 200, received.body
 
 
 @dataclass
@@ -46,11 +46,11 @@ class Steps:
 
     Attributes:
         scripts: What answers at each path: None breaks off.
-        asked: Every request, in order.
+        received: Every request, in order.
     """
 
-    scripts: dict[str, Callable[[Asked], Scripted | None]] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    scripts: dict[str, Callable[[Received], Scripted | None]] = field(default_factory=dict)
+    received: list[Received] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         steps = self
@@ -61,9 +61,9 @@ class Steps:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                asked = Asked(self.path, headers, body, self.client_address[1])
-                steps.asked.append(asked)
-                answer = steps.scripts.get(self.path, echo)(asked)
+                received = Received(self.path, headers, body, self.client_address[1])
+                steps.received.append(received)
+                answer = steps.scripts.get(self.path, echo)(received)
                 if answer is None:
                     self.close_connection = True
                     return
@@ -102,7 +102,7 @@ class Steps:
 
     def bodies(self, path: str) -> list[bytes]:
         """What was sent to a service."""
-        return [asked.body for asked in self.asked if asked.path == path]
+        return [received.body for received in self.received if received.path == path]
 
 
 def node(kind: str, *steps: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_taken_apart() {
+    fn an_address_has_parts() {
         let url = Url::of("http://iris-predictor.default.svc:8080/v1/models/iris:predict?a=b#c").unwrap();
         assert_eq!((url.host.as_str(), url.port), ("iris-predictor.default.svc", 8080));
         assert_eq!((url.path.as_str(), url.service_name()), ("/v1/models/iris:predict?a=b", "iris"));

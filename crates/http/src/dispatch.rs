@@ -8,7 +8,7 @@ use alipes_net::connection::RequestBody;
 use alipes_net::restricted::Group;
 use alipes_protocol::InferError;
 use alipes_request::inflight::stopping;
-use alipes_service::{ModelVersion, Service};
+use alipes_service::Service;
 use alipes_stats::turn::note_request;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response};
@@ -16,12 +16,11 @@ use smallvec::{SmallVec, smallvec};
 
 use super::caller::Caller;
 use super::connection::HttpProtocol;
-use super::infer::header;
 use super::page;
 use super::response::{self, ResponseBody};
 use super::route::{Region, RegionAction, Route};
 use super::{
-    body, call, control, generate, graph, hints, infer, logging, predict, predictors, sequences, shared_memory,
+    body, call, called, control, generate, graph, hints, infer, logging, predict, predictors, sequences, shared_memory,
     statistics, tracing, traffic, written_page,
 };
 
@@ -117,7 +116,7 @@ async fn answer(http: &HttpProtocol, request: Box<Request<RequestBody>>, caller:
     let service = &http.service;
     let route = route_of(http, request.method(), request.uri().path(), request.headers());
     note_request(route.name(), route.model());
-    if let Some(model) = called_model(service, &route, request.headers()) {
+    if let Some(model) = called::called_model(service, &route, request.headers()) {
         return Box::pin(call::call(service, &model, request, caller)).await;
     }
     if let (Route::Graph, Some(graph)) = (&route, &http.graph) {
@@ -190,20 +189,6 @@ async fn answer(http: &HttpProtocol, request: Box<Request<RequestBody>>, caller:
             let response = answer_head(service, &head).await;
             without_body(response, body)
         }
-    }
-}
-
-/// The model of a request of V1 or V2, where it takes such requests as calls.
-pub fn called_model(service: &Service, route: &Route<'_>, headers: &HeaderMap) -> Option<Arc<ModelVersion>> {
-    let find = |model: &str, version: &str| service.lookup_divided(model, version, |name| header(headers, name)).ok();
-    match route {
-        // Most servers have no such model, and nobody looks for one there.
-        Route::Infer { model, version } if service.registry.takes_whole() => {
-            find(model, version).filter(|model| model.is_whole())
-        }
-        Route::Predict { model, version } => find(model, version).filter(|model| model.predicts_by_call()),
-        Route::ExplainPrediction { model, version } => find(model, version).filter(|model| model.explains()),
-        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@ mod call_body;
 mod call_form;
 mod call_headers;
 mod call_stream;
+mod called;
 mod caller;
 mod cloud_event;
 mod compression;

@@ -46,38 +46,6 @@ pub const GRAPH_MAX_CALLS: u64 = 1000;
 /// Each level takes stack. KServe's router takes 10,000.
 pub const GRAPH_MAX_JSON_DEPTH: usize = 200;
 
-/// Deepest JSON that a graph's router takes for JSON. Source: Go's `encoding/json`.
-pub const GO_MAX_JSON_DEPTH: usize = 10_000;
-
-/// Deepest nesting of paths in a condition of a graph, each of which takes stack.
-pub const CONDITION_MAX_DEPTH: usize = 64;
-
-/// Most attempts at a wildcard of a condition. Source: gjson.
-pub const WILDCARD_MAX_STEPS: usize = 10_000;
-
-/// Largest JSON in bytes that a graph takes apart on a network thread; more is done beside the network.
-pub const GRAPH_AT_ONCE_BYTES: usize = 64 << 10;
-
-/// Most attempts at one call of a graph's step whose server cannot be reached.
-pub const STEP_MAX_ATTEMPTS: u32 = 3;
-
-/// Wait before the second attempt at a call of a graph's step; before the third it is four times as long.
-pub const STEP_RETRY_DELAY: Duration = Duration::from_millis(25);
-
-/// Attempts after the first that a graph's calls may have at once; ten answers earn one more, so that a server that is
-/// down is not asked three times as often.
-pub const STEP_RETRY_BUDGET: u32 = 10;
-
-/// Most idle connections that each network thread holds to a server of a graph's steps.
-pub const STEP_MAX_IDLE_CONNECTIONS: usize = 64;
-
-/// Longest time that a connection to a server of a graph's steps is idle before it is used again: Go's clients take 90
-/// seconds, KServe's servers close after 65.
-pub const STEP_IDLE_TIME: Duration = Duration::from_secs(60);
-
-/// Largest head of an answer of a graph's step in bytes.
-pub const STEP_MAX_HEAD_BYTES: usize = 64 * 1024;
-
 /// Largest head of a request in bytes (`--max-header-bytes`): generous for cookies and traces, small enough that 5,000
 /// connections stay cheap.
 pub const HTTP_MAX_HEADER_BYTES: usize = 64 * 1024;

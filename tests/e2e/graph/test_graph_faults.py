@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.graph_steps import Asked, Scripted, Steps, node, post_graph, write_graph
+from support.graph_steps import Received, Scripted, Steps, node, post_graph, write_graph
 from support.models import add_model, times
 from support.ports import free_ports
 from support.server import ServerDidNotStart, ServerProcess
@@ -62,10 +62,10 @@ def test_a_predictor_that_comes_late_is_tried_again(tmp_path: Path, serve: Serve
         assert post_graph(server.http, b"{}")[0] == 500
 
 
-def test_a_slow_step_is_given_up(steps: Steps, tmp_path: Path, serve: Serve) -> None:
+def test_a_slow_step_ends_in_time(steps: Steps, tmp_path: Path, serve: Serve) -> None:
     may_answer = threading.Event()
 
-    def slow(_: Asked) -> Scripted:
+    def slow(_: Received) -> Scripted:
         may_answer.wait(TIMEOUT_S)
         return 200, b"late"
 
@@ -77,10 +77,10 @@ def test_a_slow_step_is_given_up(steps: Steps, tmp_path: Path, serve: Serve) -> 
     may_answer.set()
 
 
-def test_a_graph_that_takes_too_long_is_given_up(steps: Steps, tmp_path: Path, serve: Serve) -> None:
+def test_a_slow_graph_ends_in_time(steps: Steps, tmp_path: Path, serve: Serve) -> None:
     may_answer = threading.Event()
 
-    def slow(_: Asked) -> Scripted:
+    def slow(_: Received) -> Scripted:
         may_answer.wait(TIMEOUT_S)
         return 200, b"late"
 
@@ -109,7 +109,7 @@ def test_a_caller_that_leaves_withdraws_the_call_of_its_step(steps: Steps, tmp_p
                 received += step.recv(4096)
         with step:
             assert step.recv(1) == b""
-    assert not steps.asked
+    assert not steps.received
 
 
 def test_answers_of_another_shape_are_named(steps: Steps, tmp_path: Path, serve: Serve) -> None:
@@ -146,7 +146,7 @@ def test_bodies_over_the_limit_are_refused_both_ways(steps: Steps, tmp_path: Pat
     )
     status, _, body = post_graph(server.http, b"1" * 5000)
     assert (status, b"exceeds the maximum allowed input size of 4096" in body) == (413, True)
-    assert not steps.asked
+    assert not steps.received
     status, _, body = post_graph(server.http, b"1" * 4096)
     assert (status, b"has more than the 4096 bytes that are allowed" in body) == (500, True)
 
@@ -167,9 +167,9 @@ def test_a_server_that_stops_finishes_the_requests_of_its_graph(steps: Steps, tm
     add_model(tmp_path / "models", "double", times())
     may_answer = threading.Event()
 
-    def held(asked: Asked) -> Scripted:
+    def held(received: Received) -> Scripted:
         may_answer.wait(TIMEOUT_S)
-        return 200, asked.body
+        return 200, received.body
 
     steps.scripts["/held"] = held
     nodes = {
@@ -179,7 +179,7 @@ def test_a_server_that_stops_finishes_the_requests_of_its_graph(steps: Steps, tm
     answers: list[tuple[int, str, bytes]] = []
     caller = threading.Thread(target=lambda: answers.append(post_graph(server.http, {"instances": [[1, 2]]})))
     caller.start()
-    until(lambda: steps.asked, "the step is called")
+    until(lambda: steps.received, "the step is called")
     server.signal()
     server.wait_for_output("Waiting for in-flight requests|drain|Draining|stopp")
     may_answer.set()

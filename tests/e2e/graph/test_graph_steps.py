@@ -89,8 +89,8 @@ def test_steps_elsewhere_are_called_over_connections_that_stay(steps: Steps, tmp
         answer = post_graph(server.http, b'{"a":1}', "/", trace | {"X-Team": "optics", "X-Other": "1"})
         assert answer == (201, "application/json", b'{"predictions": [1]}')
     assert steps.bodies("/first?a=b") == [b'{"a":1}'] * 3 == steps.bodies("/second")
-    assert len({asked.connection for asked in steps.asked}) == 1
-    seen = steps.asked[-1].headers
+    assert len({received.connection for received in steps.received}) == 1
+    seen = steps.received[-1].headers
     assert (seen["x-team"], seen["content-type"]) == ("optics", "application/json")
     assert seen["traceparent"] == trace["traceparent"]
     assert "x-other" not in seen
@@ -167,5 +167,5 @@ def test_kserves_router_arguments_start_the_same_graph(steps: Steps, serve: Serv
     words = ("--inferencegraph-name=flowers", f"--graph-json={json.dumps(spec)}")
     server = serve(*words, environment=environment)
     assert post_graph(server.http, b"{}", "/", {"Authorization": "Bearer x"})[0] == 200
-    assert steps.asked[0].headers["authorization"] == "Bearer x"
+    assert steps.received[0].headers["authorization"] == "Bearer x"
     assert post_graph(server.http, b"{}", "/readyz") == (200, "", b"")

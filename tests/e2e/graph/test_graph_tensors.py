@@ -79,7 +79,7 @@ def test_json_of_v2_answers_by_the_graphs_name(server: ServerProcess) -> None:
     assert json.loads(body)["error"]
 
 
-def test_a_graph_with_steps_elsewhere_is_asked_in_json_alone(serve: Serve, tmp_path: Path) -> None:
+def test_a_graph_with_steps_elsewhere_takes_json_alone(serve: Serve, tmp_path: Path) -> None:
     add_model(tmp_path / "models", "double", times())
     nodes = {"root": node("Sequence", {"serviceName": "double"}, {"serviceUrl": "http://127.0.0.1:9/m"})}
     server = serve(tmp_path / "models", f"--graph={write_graph(tmp_path, nodes)}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.graph_steps import Asked, Scripted, Steps, node, post_graph
+from support.graph_steps import Received, Scripted, Steps, node, post_graph
 from support.kserve_router import Router
 from support.kube import Missing
 from support.network import own_network
@@ -151,9 +151,9 @@ def test_splitters_divide_alike(steps: Steps, compare: Compare) -> None:
 
 
 def test_headers_go_on_alike(steps: Steps, compare: Compare) -> None:
-    def shown(asked: Asked) -> Scripted:
+    def shown(received: Received) -> Scripted:
         names = ("authorization", "test-header-1", "x-team", "x-unseen", "content-type", "accept")
-        return 200, json.dumps({name: asked.headers.get(name) for name in names}).encode()
+        return 200, json.dumps({name: received.headers.get(name) for name in names}).encode()
 
     steps.scripts["/shown"] = shown
     headers = {"Authorization": "Bearer x", "Test-Header-1": "a", "X-Team": "b", "X-Unseen": "c", "Accept": "text/x"}

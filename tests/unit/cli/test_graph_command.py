@@ -31,7 +31,7 @@ def test_the_routers_command_line_names_no_command() -> None:
     assert not any(is_router(words) for words in ([], ["serve", "--graph-json={}"], ["--version"], ["graph", "a.yaml"]))
 
 
-def test_help_and_what_is_refused_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_printed_and_a_refusal_has_its_mend(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "--help"]) == 0
     assert "alipes graph GRAPH.yaml" in capsys.readouterr().out
     assert main(["graph"]) == 2

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::find::unescape;
 use super::parts::Query;
+use super::value::unescape;
 use super::wildcard;
 
 /// What a comparison sees of a value.

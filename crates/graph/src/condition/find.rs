@@ -2,26 +2,25 @@
 
 use std::borrow::Cow;
 
-use alipes_protocol::limits::CONDITION_MAX_DEPTH;
-
 use super::compare::holds;
-use super::parts::{ArrayPart, ObjectPart, Query, Rest, Select, split_at_pipe, trim};
+use super::parts::{ArrayPart, ObjectPart, Query, Rest, Select, split_at_pipe};
+use super::value::{Value, trim, unescape};
 use super::{modifiers, subselectors, wildcard};
-use crate::json::{decode_string, elements, members};
+use crate::json::{elements, members};
 
-/// A JSON value as it stands in a body, or as a modifier has made it.
-pub type Value<'a> = Cow<'a, [u8]>;
+/// Deepest nesting of paths in paths, each of which takes stack.
+const MAX_DEPTH: usize = 64;
 
 /// The value at a path; none where there is none.
 pub fn get<'a>(json: &'a [u8], path: &[u8], depth: usize) -> Option<Value<'a>> {
-    if depth > CONDITION_MAX_DEPTH {
+    if depth > MAX_DEPTH {
         return None;
     }
     if path.len() > 1 {
         let made = match path[0] {
-            b'@' => modifiers::apply(json, path, depth),
+            b'@' => modifiers::apply(json, path, depth, get),
             b'!' => modifiers::constant(path).map(|(value, rest)| (Cow::Owned(value), rest)),
-            b'[' | b'{' => subselectors::select(json, path, depth).map(|(value, rest)| (Cow::Owned(value), rest)),
+            b'[' | b'{' => subselectors::select(json, path, depth, get).map(|(value, rest)| (Cow::Owned(value), rest)),
             _ => None,
         };
         if let Some((value, rest)) = made {
@@ -175,12 +174,12 @@ impl<'a, 'p> Search<'a, 'p> {
 
 /// Whether a query is true of an element, of which only objects and arrays have something at a path.
 fn is_chosen(query: &Query<'_>, value: &[u8], depth: usize) -> bool {
-    let asked = match value.first() {
+    let compared = match value.first() {
         Some(b'{' | b'[') => get(value, query.path, depth),
         _ if query.path.is_empty() => Some(Cow::Borrowed(value)),
         _ => return false,
     };
-    holds(query, asked.as_deref())
+    holds(query, compared.as_deref())
 }
 
 /// Values as a JSON array.
@@ -194,13 +193,4 @@ fn list<'a>(values: impl Iterator<Item = Value<'a>>) -> Vec<u8> {
     }
     text.push(b']');
     text
-}
-
-/// The text between the quotes of a JSON string.
-pub fn unescape(inner: &[u8]) -> Cow<'_, [u8]> {
-    if !inner.contains(&b'\\') {
-        return Cow::Borrowed(inner);
-    }
-    let quoted = [b"\"", inner, b"\""].concat();
-    Cow::Owned(decode_string(&quoted).as_bytes().to_vec())
 }

@@ -1,13 +1,14 @@
 //! When a step is called: paths of gjson, of which there has to be something in a body.
 //!
-//! The paths of conditions come from whoever runs the graph, the bodies from anyone. Source: gjson v1.18, which KServe's
-//! router asks; `docs/how-to/deploy/graph.md` names what is not the same.
+//! The paths of conditions come from whoever runs the graph, the bodies from anyone. Source: gjson v1.18, which
+//! KServe's router uses.
 
 mod compare;
 mod find;
 mod modifiers;
 mod parts;
 mod subselectors;
+mod value;
 mod wildcard;
 
 use crate::json::is_valid;

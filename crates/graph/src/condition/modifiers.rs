@@ -2,24 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::find::{Value, get, unescape};
-use super::parts::trim;
+use super::value::{Get, Value, is_modifier, trim, unescape};
 use crate::json::{decode_string, elements, is_valid, members, write_string};
 use alipes_protocol::limits::GRAPH_MAX_JSON_DEPTH;
 
-const NAMES: [&[u8]; 13] = [
-    b"pretty", b"ugly", b"reverse", b"this", b"flatten", b"join", b"valid", b"keys", b"values", b"tostr", b"fromstr",
-    b"group", b"dig",
-];
-
-/// Whether there is a modifier of this name.
-pub fn is_modifier(name: &[u8]) -> bool {
-    NAMES.contains(&name)
-}
-
 /// What the modifier at the beginning of a path makes of JSON, and the rest of the path; none where there is no such
 /// modifier.
-pub fn apply<'a, 'p>(json: &'a [u8], path: &'p [u8], depth: usize) -> Option<(Value<'a>, &'p [u8])> {
+pub fn apply<'a, 'p>(json: &'a [u8], path: &'p [u8], depth: usize, get: Get) -> Option<(Value<'a>, &'p [u8])> {
     let end = path.iter().position(|byte| matches!(byte, b':' | b'|' | b'.')).unwrap_or(path.len());
     let name = &path[1..end];
     if !is_modifier(name) {
@@ -40,7 +29,7 @@ pub fn apply<'a, 'p>(json: &'a [u8], path: &'p [u8], depth: usize) -> Option<(Va
         b"tostr" => Some(text_of(json)),
         b"fromstr" => Some(from_text(json)),
         b"group" => Some(group(json)),
-        b"dig" => Some(dig(json, argument, depth)),
+        b"dig" => Some(dig(json, argument, depth, get)),
         _ => None,
     };
     Some((made.map_or(Cow::Borrowed(json), Cow::Owned), rest))
@@ -222,20 +211,30 @@ fn group(json: &[u8]) -> Vec<u8> {
     joined(b'[', groups.into_iter().map(|all| Cow::Owned(joined(b'{', all.into_iter().map(Cow::Owned)))))
 }
 
-fn dig(json: &[u8], path: &[u8], depth: usize) -> Vec<u8> {
-    let mut found = Vec::new();
-    dig_into(json, path, (depth, 0), &mut found);
-    joined(b'[', found.into_iter().map(Cow::Owned))
+/// What JSON and everything in it has at a path.
+fn dig(json: &[u8], path: &[u8], depth: usize, get: Get) -> Vec<u8> {
+    let mut digger = Digger { path, depth, get, found: Vec::new() };
+    digger.dig(json, 0);
+    joined(b'[', digger.found.into_iter().map(Cow::Owned))
 }
 
-fn dig_into(json: &[u8], path: &[u8], (depth, level): (usize, usize), found: &mut Vec<Vec<u8>>) {
-    if level > GRAPH_MAX_JSON_DEPTH {
-        return;
-    }
-    found.extend(get(json, path, depth + 1).map(Cow::into_owned));
-    if is_array(json) {
-        elements(json).for_each(|value| dig_into(value, path, (depth, level + 1), found));
-    } else if is_object(json) {
-        members(json).for_each(|(_, value)| dig_into(value, path, (depth, level + 1), found));
+struct Digger<'p> {
+    path: &'p [u8],
+    depth: usize,
+    get: Get,
+    found: Vec<Vec<u8>>,
+}
+
+impl Digger<'_> {
+    fn dig(&mut self, json: &[u8], level: usize) {
+        if level > GRAPH_MAX_JSON_DEPTH {
+            return;
+        }
+        self.found.extend((self.get)(json, self.path, self.depth + 1).map(Cow::into_owned));
+        if is_array(json) {
+            elements(json).for_each(|value| self.dig(value, level + 1));
+        } else if is_object(json) {
+            members(json).for_each(|(_, value)| self.dig(value, level + 1));
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The first part of a path, and what follows it.
 
+use super::value::{is_modifier, trim, unescape};
+
 /// What follows a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rest<'p> {
@@ -160,7 +162,7 @@ impl<'p> Query<'p> {
         let (op, value) = operator(trim(&path[value_at..at]));
         let quoted = value.len() >= 2 && value[0] == b'"' && value[value.len() - 1] == b'"';
         let value = match &value[usize::from(quoted)..value.len() - usize::from(quoted)] {
-            inner if quoted && escaped => super::find::unescape(inner).into_owned(),
+            inner if quoted && escaped => unescape(inner).into_owned(),
             inner => inner.to_vec(),
         };
         Some((Query { path: trim(&path[2..value_at]), op, value }, at + 1))
@@ -183,7 +185,7 @@ fn after_dot(path: &[u8]) -> Rest<'_> {
     let piped = match path.first() {
         Some(b'@') => {
             let end = path.iter().position(|byte| matches!(byte, b'.' | b'|' | b':')).unwrap_or(path.len());
-            super::modifiers::is_modifier(&path[1..end])
+            is_modifier(&path[1..end])
         }
         Some(b'[' | b'{') => true,
         _ => false,
@@ -196,12 +198,6 @@ fn number(digits: &[u8]) -> Option<usize> {
     let all = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(digits).ok().filter(|_| all)?;
     text.parse().ok()
-}
-
-pub fn trim(text: &[u8]) -> &[u8] {
-    let start = text.iter().position(|byte| *byte > b' ').unwrap_or(text.len());
-    let end = text.iter().rposition(|byte| *byte > b' ').map_or(start, |last| last + 1);
-    &text[start..end]
 }
 
 /// A path up to its first pipe, and the path behind that; none where it has none outside of queries.

@@ -1,10 +1,10 @@
 //! Several paths at once: `[path,path]` and `{name:path,path}`.
 
-use super::find::get;
+use super::value::Get;
 use crate::json::{is_valid, write_string};
 
 /// The values at several paths as one array or object, and what follows them; none where the brackets do not close.
-pub fn select<'p>(json: &[u8], path: &'p [u8], depth: usize) -> Option<(Vec<u8>, &'p [u8])> {
+pub fn select<'p>(json: &[u8], path: &'p [u8], depth: usize, get: Get) -> Option<(Vec<u8>, &'p [u8])> {
     let (selectors, rest) = parse(path)?;
     if !matches!(rest.first(), None | Some(b'|' | b'.')) {
         return None;

@@ -1,6 +1,7 @@
 //! Names with `*` and `?`.
 
-use alipes_protocol::limits::WILDCARD_MAX_STEPS;
+/// Most attempts at a pattern. Source: gjson.
+const MAX_STEPS: usize = 10_000;
 
 /// Whether a text is what a pattern says: `*` any characters, `?` any one, `\` in front of one that stands for itself.
 pub fn matches(text: &[u8], pattern: &[u8]) -> bool {
@@ -8,9 +9,9 @@ pub fn matches(text: &[u8], pattern: &[u8]) -> bool {
         return true;
     }
     let (mut at, mut part) = (0, 0);
-    // Where the last star stands, and how much of the text it has taken.
+    // Where the last star stands, and how much of the text it stands for.
     let mut star: Option<(usize, usize)> = None;
-    for _ in 0..WILDCARD_MAX_STEPS {
+    for _ in 0..MAX_STEPS {
         match pattern.get(part) {
             Some(b'*') => {
                 star = Some((part, at));
@@ -36,10 +37,10 @@ pub fn matches(text: &[u8], pattern: &[u8]) -> bool {
             _ => {}
         }
         match star {
-            Some((place, taken)) if taken < text.len() => {
-                let taken = taken + character(&text[taken..]);
-                star = Some((place, taken));
-                (at, part) = (taken, place + 1);
+            Some((place, end)) if end < text.len() => {
+                let end = end + character(&text[end..]);
+                star = Some((place, end));
+                (at, part) = (end, place + 1);
             }
             _ => return false,
         }

@@ -1,6 +1,8 @@
-//! Whether bytes are JSON, and where its values end. Source: the scanner of Go's `encoding/json`, whose texts these are.
+//! Whether bytes are JSON, and where its values end. Source: the scanner of Go's `encoding/json`, whose texts these
+//! are.
 
-use alipes_protocol::limits::GO_MAX_JSON_DEPTH;
+/// Deepest JSON that counts as JSON. Source: Go's `encoding/json`.
+const GO_MAX_JSON_DEPTH: usize = 10_000;
 
 const HEX: &str = "in \\u hexadecimal character escape";
 

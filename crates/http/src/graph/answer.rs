@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alipes_graph::{Failure, Reply, is_valid, run};
 use alipes_net::connection::RequestBody;
-use alipes_protocol::limits::GRAPH_AT_ONCE_BYTES;
+use alipes_protocol::limits::READ_AT_ONCE_BYTES;
 use alipes_service::Service;
 use alipes_service::graph::TensorGraph;
 use alipes_service::offload::offload_if;
@@ -16,7 +16,8 @@ use hyper::{Request, Response, StatusCode};
 use tokio::time::timeout;
 
 use super::calls::Calls;
-use super::{GraphEndpoint, tensors};
+use super::endpoint::GraphEndpoint;
+use super::tensors;
 use crate::body;
 use crate::caller::Caller;
 use crate::response::{self, ResponseBody};
@@ -83,7 +84,7 @@ async fn respond(reply: Reply<Bytes>) -> Response<ResponseBody> {
         return response;
     }
     let body = reply.body.clone();
-    let is_json = offload_if(body.len() > GRAPH_AT_ONCE_BYTES, move || is_valid(&body)).await;
+    let is_json = offload_if(body.len() > READ_AT_ONCE_BYTES, move || is_valid(&body)).await;
     let content_type = if is_json == Some(true) { response::JSON } else { sniffed(&reply.body) };
     response::new(status, content_type, reply.body)
 }

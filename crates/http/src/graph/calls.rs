@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alipes_graph::{
     Condition, Destination, Failure, NoJson, Reply, Services, first_holding, instances_of, merged, object_text,
 };
-use alipes_protocol::limits::GRAPH_AT_ONCE_BYTES;
+use alipes_protocol::limits::READ_AT_ONCE_BYTES;
 use alipes_request::budget::Charge;
 use alipes_service::Service;
 use alipes_service::offload::offload_if;
@@ -14,7 +14,8 @@ use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use parking_lot::Mutex;
 
-use super::{GraphEndpoint, local};
+use super::endpoint::GraphEndpoint;
+use super::local;
 use crate::caller::Caller;
 use crate::response;
 
@@ -99,5 +100,5 @@ impl Services for Calls<'_> {
 
 /// Whether reading a body takes longer than a network thread may be held.
 fn is_long(body: &Bytes) -> bool {
-    body.len() > GRAPH_AT_ONCE_BYTES
+    body.len() > READ_AT_ONCE_BYTES
 }

@@ -2,14 +2,20 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use alipes_protocol::limits::{STEP_IDLE_TIME, STEP_MAX_IDLE_CONNECTIONS};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1::SendRequest;
 
-/// A connection that can be asked.
+/// Most idle connections that a network thread holds to one server.
+const MAX_CONNECTIONS: usize = 64;
+
+/// Longest time that a connection is idle before it is used again: Go's clients take 90 seconds, KServe's servers close
+/// after 65.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(60);
+
+/// A connection over which requests can be sent.
 pub type Sender = SendRequest<Full<Bytes>>;
 
 /// Which server: the number of the graph's client, and host and port with their scheme.
@@ -24,7 +30,7 @@ pub fn take(client: u64, server: &str) -> Option<Sender> {
     IDLE.with_borrow_mut(|idle| {
         let all = idle.get_mut(&(client, server.to_owned()))?;
         while let Some((sender, since)) = all.pop() {
-            if !sender.is_closed() && alipes_clock::elapsed(since) < STEP_IDLE_TIME {
+            if !sender.is_closed() && alipes_clock::elapsed(since) < MAX_IDLE_TIME {
                 return Some(sender);
             }
         }
@@ -36,8 +42,8 @@ pub fn take(client: u64, server: &str) -> Option<Sender> {
 pub fn put(client: u64, server: &str, sender: Sender) {
     IDLE.with_borrow_mut(|idle| {
         let all = idle.entry((client, server.to_owned())).or_default();
-        all.retain(|(sender, since)| !sender.is_closed() && alipes_clock::elapsed(*since) < STEP_IDLE_TIME);
-        if all.len() < STEP_MAX_IDLE_CONNECTIONS {
+        all.retain(|(sender, since)| !sender.is_closed() && alipes_clock::elapsed(*since) < MAX_IDLE_TIME);
+        if all.len() < MAX_CONNECTIONS {
             all.push((sender, alipes_clock::now()));
         }
     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alipes_graph::{Condition, Destination, Failure, Reply};
 use alipes_net::connection::RequestBody;
-use alipes_protocol::limits::GRAPH_AT_ONCE_BYTES;
+use alipes_protocol::limits::READ_AT_ONCE_BYTES;
 use alipes_service::Service;
 use alipes_service::offload::offload_if;
 use bytes::Bytes;
@@ -13,8 +13,8 @@ use http_body_util::BodyExt;
 use hyper::{HeaderMap, Method, Request, Uri};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::called::called_model;
 use crate::caller::Caller;
-use crate::dispatch::called_model;
 use crate::route::Route;
 use crate::{call, infer, predict};
 
@@ -110,7 +110,7 @@ enum Protocol {
 }
 
 async fn protocol_of(body: &Bytes) -> Protocol {
-    let (takes_long, body) = (body.len() > GRAPH_AT_ONCE_BYTES, body.clone());
+    let (takes_long, body) = (body.len() > READ_AT_ONCE_BYTES, body.clone());
     let look = move || {
         let has = |path: &str| Condition::of(path).exists(&body);
         if has("inputs.0.datatype") {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alipes_graph::{Failure, Graph, Reply, Url};
-use alipes_protocol::limits::STEP_MAX_HEAD_BYTES;
+use alipes_protocol::limits::HTTP_MAX_HEADER_BYTES;
 use alipes_request::budget::{Budget, Charge};
 use alipes_stats::turn::{Task, timed};
 use bytes::{Bytes, BytesMut};
@@ -186,7 +186,7 @@ async fn dial(url: &Url) -> Result<TcpStream, CallFault> {
 
 async fn handshake(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Sender, CallFault> {
     let mut builder = http1::Builder::new();
-    builder.max_buf_size(STEP_MAX_HEAD_BYTES);
+    builder.max_buf_size(HTTP_MAX_HEADER_BYTES);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
     // It ends with the last handle to it: that of the call, or that among idle connections.
     tokio::spawn(timed(Task::StepConnection, async move {
