@@ -15,6 +15,9 @@ mod run;
 mod spec;
 mod text_body;
 
+#[cfg(test)]
+mod fuzz;
+
 pub use condition::Condition;
 pub use destination::{Destination, Url};
 pub use graph::{Graph, GraphFault, Node, Step, Target};
