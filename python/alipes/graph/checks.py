@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from alipes.config.nearest import nearest
 from alipes.deploy.kserve.graph_faults import circle
@@ -16,6 +18,7 @@ ROOT: Final = "root"
 """The node at which requests begin."""
 _ALL: Final = 100
 """Weights of a Splitter, together."""
+_HOST: Final = re.compile(r"[\w.~:%-]+", re.ASCII)
 _TARGETS: Final = ("nodeName", "serviceName", "serviceUrl")
 _DATA: Final = ("", "$request", "$response")
 
@@ -84,6 +87,8 @@ def _step_faults(
         near = nearest(target, nodes)
         hint = f": did you mean '{near}'?" if near else f": there are {', '.join(nodes)}"
         yield where, f"there is no node '{target}'{hint}"
+    if (url := step.get("serviceUrl")) and (fault := _url_fault(url)):
+        yield where, f"'{url}' {fault}"
     weight = step.get("weight")
     if node.get("routerType") == "Splitter" and weight is None:
         yield where, "each step of a Splitter has a weight"
@@ -92,6 +97,20 @@ def _step_faults(
     condition = step.get("condition")
     if condition and (fault := condition_fault(condition)):
         yield where, f"the condition {condition!r} is no path of gjson: {fault}"
+
+
+def _url_fault(url: str) -> str | None:
+    """Why nothing can be sent to an address; None where something can."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "names no port from 1 to 65535"
+    if parts.scheme not in {"http", "https"}:
+        return "begins neither with http:// nor with https://"
+    if not parts.hostname or not _HOST.fullmatch(parts.hostname) or port == 0:
+        return "names no host"
+    return "names a user: the service must do without" if parts.username is not None else None
 
 
 def _node_faults(node: Mapping[str, Any], steps: list[Mapping[str, Any]], where: str) -> Iterator[Place]:

@@ -181,7 +181,7 @@ def test_a_server_that_stops_finishes_the_requests_of_its_graph(steps: Steps, tm
     caller.start()
     until(lambda: steps.received, "the step is called")
     server.signal()
-    server.wait_for_output("Waiting for in-flight requests|drain|Draining|stopp")
+    server.wait_for_output("Waiting for in-flight requests to complete.")
     may_answer.set()
     caller.join(TIMEOUT_S)
     assert [(answer[0], json.loads(answer[2])) for answer in answers] == [(200, {"predictions": [[2, 4]]})]

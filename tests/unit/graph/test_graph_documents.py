@@ -118,6 +118,10 @@ MISTAKES = (
         "root: {routerType: Switch, steps: [{serviceName: m, condition: 'a.#(b==1'}]}",
         "is no path of gjson: ')' is missing at its end",
     ),
+    ("root: {routerType: Sequence, steps: [{serviceUrl: m}]}", "'m' begins neither with http:// nor with https://"),
+    ("root: {routerType: Sequence, steps: [{serviceUrl: 'http://a.{$b}/c'}]}", "names no host"),
+    ("root: {routerType: Sequence, steps: [{serviceUrl: 'http://a:x/'}]}", "names no port"),
+    ("root: {routerType: Sequence, steps: [{serviceUrl: 'https://a:b@c/'}]}", "names a user"),
     ("root: {routerType: Sequence, steps: {a: b}}", "spec.nodes.root.steps: expected a list"),
     ("root: 7", "spec.nodes.root: expected fields by their names, got 7"),
 )
