@@ -83,7 +83,9 @@ def test_steps_elsewhere_are_called_over_connections_that_stay(steps: Steps, tmp
             )
         },
     )
-    server = serve(f"--graph={graph}", "--propagate-headers=X-T.*,^Unseen$", "--http-thread-count=1")
+    server = serve(
+        f"--graph={graph}", "--propagate-headers=X-T.*", "--propagate-headers=^Unseen$", "--http-thread-count=1"
+    )
     trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
     for _ in range(3):
         answer = post_graph(server.http, b'{"a":1}', "/", trace | {"X-Team": "optics", "X-Other": "1"})

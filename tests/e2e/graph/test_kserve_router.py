@@ -220,7 +220,7 @@ def test_conditions_hold_alike(steps: Steps, compare: Compare) -> None:
 def some_json(chance: random.Random, depth: int = 0) -> str:
     """Text that is JSON, or nearly."""
     kinds = ["number", "text", "word", "wrong"] + (["object", "array"] * 2 if depth < 4 else [])
-    inner = [some_json(chance, depth + 1) for _ in range(chance.randrange(4))]
+    inner = [some_json(chance, depth + 1) for _ in range(chance.randrange(4) if depth < 4 else 0)]
     kind = chance.choice(kinds if chance.random() > 0.03 else ["wrong"])
     match kind:
         case "object":
