@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn nodes_that_multiply_are_bounded() {
-        let ten = |target: &str| format!(r#"{{"kind": "Ensemble", "steps": [{}]}}"#, vec![target; 10].join(","));
+        let ten = |target: &str| format!(r#"{{"kind": "Ensemble", "steps": [{}]}}"#, [target; 10].join(","));
         let node = |name: &str| ten(&format!(r#"{{"target": {{"node": "{name}"}}}}"#));
         let last = ten(r#"{"target": {"model": "m"}}"#);
         assert!(graph(&format!(r#""root": {}, "a": {}, "b": {last}"#, node("a"), node("b"))).is_ok());

@@ -204,7 +204,7 @@ fn json_of(body: &Body) -> Option<Vec<u8>> {
     };
     let text = encode_response(&response, &[], false).ok()?.head;
     if !are_inputs {
-        return Some(text.into());
+        return Some(text);
     }
     let behind = text.windows(OUTPUTS.len()).position(|window| window == OUTPUTS)? + OUTPUTS.len();
     Some([b"{\"inputs\":", &text[behind..]].concat())
