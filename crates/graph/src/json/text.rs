@@ -1,5 +1,8 @@
 //! JSON as Go's `encoding/json` writes it: keys in order, `<`, `>` and `&` escaped, numbers as ECMAScript has them.
 
+use alipes_protocol::limits::GRAPH_MAX_JSON_DEPTH;
+
+use super::scan::fault;
 use super::tree::{Json, parse};
 
 /// A JSON object as Go writes it again once it has read it into a map.
@@ -8,18 +11,21 @@ use super::tree::{Json, parse};
 ///
 /// What Go cannot read into a map, in its words.
 pub fn object_text(json: &[u8]) -> Result<Vec<u8>, String> {
-    let value = parse(json)?;
-    let found = match value {
-        Json::Object(_) | Json::Null => {
+    if let Some(text) = fault(json, GRAPH_MAX_JSON_DEPTH) {
+        return Err(text);
+    }
+    let found = match json.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{' | b'n') | None => {
             let mut text = Vec::with_capacity(json.len());
-            write_value(&value, &mut text);
+            write_value(&parse(json)?, &mut text);
             return Ok(text);
         }
-        Json::Bool(_) => "bool",
-        Json::Number(_) => "number",
-        Json::String(_) => "string",
-        Json::Array(_) => "array",
+        Some(b't' | b'f') => "bool",
+        Some(b'"') => "string",
+        Some(b'[') => "array",
+        Some(_) => "number",
     };
+    // Go looks at nothing in what has another type.
     Err(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"))
 }
 
@@ -126,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_refused_in_the_words_of_go() {
-        for (json, found) in [("[]", "array"), ("\"a\"", "string"), ("1", "number"), ("true", "bool")] {
+        for (json, found) in [("[]", "array"), ("\"a\"", "string"), ("1e400", "number"), ("true", "bool")] {
             let text = format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
             assert_eq!(object_text(json.as_bytes()).unwrap_err(), text);
         }
