@@ -78,7 +78,7 @@ CRATES = {
     "testkit": set(),
     "protocol": set(),
     "predict": {"protocol"},
-    "graph": {"protocol"},
+    "graph": set(),
     "scheduler": set(),
     "engine": {"protocol"},
     "steps": {"protocol", "engine", "spec"},

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use alipes_protocol::limits::GRAPH_MAX_CALLS;
+use crate::limits::GRAPH_MAX_CALLS;
 
 use crate::condition::Condition;
 use crate::destination::{Destination, Url};

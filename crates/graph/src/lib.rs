@@ -9,6 +9,7 @@ mod condition;
 mod destination;
 mod graph;
 mod json;
+mod limits;
 mod mapping;
 mod propagation;
 mod run;

@@ -39,13 +39,6 @@ pub const GRPC_WEIGHED_BYTES: usize = 64 * 1024;
 /// Deepest nesting of a JSON document. Source: Triton refuses more than 100 levels.
 pub const JSON_MAX_DEPTH: usize = 100;
 
-/// Most calls that one request of a graph may cause: nodes that name each other several times multiply.
-pub const GRAPH_MAX_CALLS: u64 = 1000;
-
-/// Deepest JSON that a graph takes apart, in levels: of an ensemble's parts, and of predictions that become instances.
-/// Each level takes stack. KServe's router takes 10,000.
-pub const GRAPH_MAX_JSON_DEPTH: usize = 200;
-
 /// Largest head of a request in bytes (`--max-header-bytes`): generous for cookies and traces, small enough that 5,000
 /// connections stay cheap.
 pub const HTTP_MAX_HEADER_BYTES: usize = 64 * 1024;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::value::{Get, Value, is_modifier, trim, unescape};
 use crate::json::{decode_string, elements, is_valid, members, write_string};
-use alipes_protocol::limits::GRAPH_MAX_JSON_DEPTH;
+use crate::limits::GRAPH_MAX_JSON_DEPTH;
 
 /// What the modifier at the beginning of a path makes of JSON, and the rest of the path; none where there is no such
 /// modifier.

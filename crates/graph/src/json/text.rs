@@ -1,6 +1,6 @@
 //! JSON as Go's `encoding/json` writes it: keys in order, `<`, `>` and `&` escaped, numbers as ECMAScript has them.
 
-use alipes_protocol::limits::GRAPH_MAX_JSON_DEPTH;
+use crate::limits::GRAPH_MAX_JSON_DEPTH;
 
 use super::scan::fault;
 use super::tree::{Json, parse};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::scan::{elements, fault, is_space, members};
-use alipes_protocol::limits::GRAPH_MAX_JSON_DEPTH;
+use crate::limits::GRAPH_MAX_JSON_DEPTH;
 
 /// A value.
 #[derive(Debug, PartialEq)]
