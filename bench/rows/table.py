@@ -19,6 +19,7 @@ from bench.rows.lateness import lateness_rows
 from bench.rows.listed import ListedRow
 from bench.rows.load import LATENCY_PIECES, MEDIAN, RATE, Contender, LoadRow
 from bench.rows.many import ManyMemoryRow, ManyRow
+from bench.rows.payloads import PayloadCostRow, PayloadLatencyRow
 from bench.rows.pictures import pictures_rows
 from bench.rows.priority import PriorityRow
 from bench.rows.python import python_rows
@@ -27,6 +28,7 @@ from bench.rows.row import Better, Facts, Row, Target
 from bench.rows.selftuning import self_tuning_rows
 from bench.rows.sentences import sentence_rows
 from bench.rows.several import several_rows
+from bench.rows.shadow import ShadowRow
 from bench.rows.shared import SharedRow
 from bench.rows.slow import SlowRow
 from bench.rows.start import MemoryRow, StartRow
@@ -60,6 +62,7 @@ def rows(soak_requests: int) -> list[Row]:
         _image_json(),
         SharedRow(),
         ConvRow(),
+        ShadowRow(),
         SlowRow(),
         BooksRow(),
         IdleRow(),
@@ -71,6 +74,8 @@ def rows(soak_requests: int) -> list[Row]:
         ManyRow(),
         ManyMemoryRow(),
         ListedRow(),
+        PayloadCostRow(),
+        PayloadLatencyRow(),
         *python_rows(),
         *pictures_rows(),
         *streaming_rows(),

@@ -49,6 +49,22 @@ class IndexEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Shadow:
+    """A version that gets copies of requests; its answers are compared with those that callers get.
+
+    Attributes:
+        version: The version.
+        percent: Share of the requests of versions with a weight, above 0 and at most 100.
+        tolerance: How far two elements may lie apart and still count as equal: in parts of their size, or as it is
+            where both are smaller than one.
+    """
+
+    version: int
+    percent: float = 100.0
+    tolerance: float = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
 class TrafficSplit:
     """How the requests for a model that name no version are divided among its versions.
 
@@ -56,8 +72,10 @@ class TrafficSplit:
         weights: The weight of each version; empty where the highest has all of these requests.
         sticky_header: The header whose value keeps a caller on its version; `None` where there is none.
         versions: The versions that serve, lowest first.
+        shadow: The version that gets copies; `None` where there is none.
     """
 
     weights: Mapping[int, int]
     sticky_header: str | None = None
     versions: tuple[int, ...] = ()
+    shadow: Shadow | None = None

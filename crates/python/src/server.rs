@@ -110,7 +110,11 @@ impl Server {
     #[pyo3(signature = (name, namespace = ""))]
     fn forget(&self, py: Python<'_>, name: &str, namespace: &str) -> PyResult<()> {
         detached(py, || {
-            self.inner.service.registry.forget(name, namespace);
+            let service = &self.inner.service;
+            service.registry.forget(name, namespace);
+            if !service.registry.models().contains_key(name) {
+                service.context.traffic.set(name, None);
+            }
             Ok(())
         })
     }

@@ -21,6 +21,7 @@ use super::Service;
 use super::caller_end::CallerEnd;
 use super::finishing::Finishing;
 use super::offload::offload;
+use super::shadow::ShadowCopy;
 
 impl Service {
     /// Runs a request and returns the model's response. Outputs for the client's regions are written there.
@@ -73,6 +74,7 @@ impl Service {
         held: Held,
     ) -> SubmittedInfer<'m> {
         let arrived = alipes_clock::now();
+        let copy = self.shadow_copy(model, &request, &held);
         let (id, finishing) = (request.id.clone(), Finishing::of(&request, held));
         let caller = CallerEnd::of(model);
         let answer = if model.submits_at_once(&request) {
@@ -80,7 +82,7 @@ impl Service {
         } else {
             Box::pin(submit_beside(model, request, arrived, Responder::unary)).await
         };
-        SubmittedInfer { answer, caller, id, arrived, finishing }
+        SubmittedInfer { answer, caller, id, arrived, finishing, copy }
     }
 
     /// The response to a request that was submitted.
@@ -89,7 +91,7 @@ impl Service {
     ///
     /// As for `infer`.
     pub(super) async fn finish(&self, submitted: SubmittedInfer<'_>) -> Result<InferResponse, InferError> {
-        let SubmittedInfer { answer, mut caller, id, arrived, finishing } = submitted;
+        let SubmittedInfer { answer, mut caller, id, arrived, finishing, copy } = submitted;
         let model = caller.model;
         let outcome = match answer {
             Ok(answer) => answer.await.unwrap_or_else(|_| Err(no_answer(model))),
@@ -107,6 +109,9 @@ impl Service {
             outputs = Box::pin(Arc::new(finishing).finish_beside(model, outputs)).await?;
         }
         count_answer(&self.budget, &mut outputs)?;
+        if let Some(copy) = copy {
+            copy.send(&self.context, outputs.clone());
+        }
         Ok(InferResponse {
             id,
             model_name: Arc::clone(&model.name),
@@ -140,6 +145,7 @@ pub(super) struct SubmittedInfer<'m> {
     id: CompactString,
     arrived: Instant,
     finishing: Finishing,
+    copy: Option<Box<ShadowCopy>>,
 }
 
 /// The response, whose binary outputs are charged until they are sent; the rest is charged as it is sent.

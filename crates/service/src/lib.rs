@@ -19,6 +19,7 @@ pub mod predict;
 mod repository;
 pub mod request_id;
 mod sequences;
+mod shadow;
 mod shared_memory;
 mod span;
 mod statistics;
@@ -45,6 +46,7 @@ pub use alipes_runtime::model::ModelVersion;
 pub use alipes_runtime::pages::Pages;
 pub use alipes_runtime::registry::IndexEntry;
 pub use alipes_runtime::similar::similar;
+pub use alipes_runtime::traffic::ShadowSettings;
 
 use alipes_gpu::GpuMeter;
 use alipes_request::inflight::Inflight;
@@ -143,8 +145,8 @@ impl Service {
         self.registry.find(name, version)
     }
 
-    /// The same for an inference: where the caller names no version and the model's requests are divided among several,
-    /// it is one of these. `header` reads a header of the request.
+    /// The version of a model that a caller asked for with an inference: where the caller names no version and the
+    /// model's requests are divided among several, it is one of these. `header` reads a header of the request.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use std::time::Instant;
 use alipes_protocol::{InferError, InferRequest, Tensor};
 use alipes_request::check::has_id;
 use alipes_runtime::model::ModelVersion;
-use alipes_runtime::traffic::TrafficSplit;
+use alipes_runtime::traffic::{ShadowSettings, TrafficSplit};
 use alipes_stats::outcomes::OutcomesDocument;
 use serde::Serialize;
 
@@ -21,6 +21,8 @@ pub struct TrafficDocument {
     weights: BTreeMap<i64, u32>,
     /// The header whose value keeps a caller on its version.
     sticky_header: Option<String>,
+    /// The version that gets copies of requests.
+    shadow: Option<ShadowSettings>,
     /// The versions that serve.
     versions: Vec<i64>,
 }
@@ -37,7 +39,8 @@ impl Service {
         Ok(TrafficDocument {
             name: name.to_owned(),
             weights: split.as_ref().map(|split| split.weights().clone()).unwrap_or_default(),
-            sticky_header: split.and_then(|split| split.sticky_header().map(str::to_owned)),
+            sticky_header: split.as_ref().and_then(|split| split.sticky_header().map(str::to_owned)),
+            shadow: split.and_then(|split| split.shadow()),
             versions: self.versions(name).iter().map(|version| version.spec.version).collect(),
         })
     }
@@ -66,8 +69,9 @@ impl Service {
         }
     }
 
-    /// Divides the requests of a model from now on; no weights leave them to its highest version again. The change
-    /// holds for requests that come later; sequences stay where they are.
+    /// Divides the requests of a model from now on; no weights leave them to its highest version again, or, beside a
+    /// shadow, to the highest of the others. The change holds for requests that come later; sequences stay where they
+    /// are.
     ///
     /// # Errors
     ///
@@ -75,18 +79,25 @@ impl Service {
     pub fn divide_traffic(
         &self,
         name: &str,
-        weights: BTreeMap<i64, u32>,
+        mut weights: BTreeMap<i64, u32>,
         sticky_header: Option<String>,
+        shadow: Option<ShadowSettings>,
     ) -> Result<TrafficDocument, InferError> {
         self.lookup(name, "")?;
         let versions = self.versions(name);
+        let shadowing = shadow.map(|shadow| shadow.version);
         let serves = |wanted: &i64| versions.iter().any(|version| version.spec.version == *wanted);
-        if let Some(absent) = weights.keys().find(|version| !serves(version)) {
+        if let Some(absent) = weights.keys().chain(&shadowing).find(|version| !serves(version)) {
             let serving: Vec<String> = versions.iter().map(|version| version.spec.version.to_string()).collect();
             let text = format!("version {absent} of '{name}' does not serve; those that do: {}", serving.join(", "));
             return Err(InferError::invalid(text));
         }
-        let split = if weights.is_empty() { None } else { Some(TrafficSplit::new(weights, sticky_header)?) };
+        if let (true, Some(shadow)) = (weights.is_empty(), shadowing) {
+            let others = versions.iter().map(|version| version.spec.version).filter(|version| *version != shadow);
+            weights.extend(others.max().map(|version| (version, 1)));
+        }
+        let is_divided = !weights.is_empty() || shadow.is_some();
+        let split = if is_divided { Some(TrafficSplit::new(weights, sticky_header, shadow)?) } else { None };
         self.context.traffic.set(name, split);
         self.traffic_of(name)
     }
@@ -121,6 +132,11 @@ impl Service {
             return Arc::clone(home);
         }
         split.choose_for(id, &ready(&versions)).and_then(|number| numbered(&versions, number)).unwrap_or(model)
+    }
+
+    /// The version of a model with this number, where it serves.
+    pub(super) fn version_of(&self, name: &str, number: i64) -> Option<Arc<ModelVersion>> {
+        numbered(&self.versions(name), number)
     }
 
     /// The versions of a model that serve, lowest first.

@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod clock;
+pub mod comparison;
 pub mod cpu;
 pub mod custom;
 pub mod events;

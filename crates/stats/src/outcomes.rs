@@ -7,6 +7,8 @@ use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use serde::Serialize;
 
+use crate::comparison::ComparisonDocument;
+
 /// Digits of a latency that are kept: it is off by one per cent at most.
 const DIGITS: u8 = 2;
 
@@ -44,6 +46,9 @@ pub struct OutcomesDocument {
     pub latency_us: Vec<(u64, u64)>,
     /// One number of each of the newest answers, by output.
     pub samples: BTreeMap<String, Vec<f64>>,
+    /// How the answers compare with those that callers got, where the version is a shadow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonDocument>,
 }
 
 impl Outcomes {
@@ -77,6 +82,7 @@ impl Outcomes {
             failed: counted.failed,
             latency_us: latencies.collect(),
             samples: counted.samples.iter().map(|(name, all)| (name.clone(), all.iter().copied().collect())).collect(),
+            comparison: None,
         }
     }
 }

@@ -38,7 +38,10 @@ def rollout(  # noqa: PLR0913, PLR0917  # one parameter is one flag
         ),
     ] = None,
     steps: Annotated[
-        str, typer.Option("--steps", metavar="PERCENT,...", help="Shares of the candidate before it gets all.")
+        str,
+        typer.Option(
+            "--steps", metavar="PERCENT,...", help="Shares of the candidate before it gets all; 0 sends copies."
+        ),
     ] = "1,5,25,50",
     step_s: Annotated[
         float, typer.Option("--step-time", min=0.1, metavar="SECONDS", help="Longest time of a step but the last.")

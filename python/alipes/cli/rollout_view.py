@@ -21,7 +21,8 @@ _COLOURS: Final = {"good": "green", "worse": "red", "open": "yellow"}
 
 def line_of(look: Look) -> str:
     """One look in one line."""
-    counts = f"{look.candidate.requests} requests of the candidate, {look.stable.requests} of the other"
+    of_candidate = "copies for" if look.share == 0 else "requests of"
+    counts = f"{look.candidate.requests} {of_candidate} the candidate, {look.stable.requests} requests of the other"
     open_findings = [finding.about for finding in look.judgement.findings if finding.verdict == "open"]
     waits = f" (more requests are needed for: {', '.join(open_findings)})" if open_findings else ""
     return f"{look.share:g} %: {counts}; {look.judgement.verdict}{waits}"
@@ -40,7 +41,8 @@ def table_of(look: Look) -> RenderableType:
     for finding in look.judgement.findings:
         colour = _COLOURS[str(finding.verdict)]
         findings.add_row(finding.about, _interval(finding), f"{finding.tolerated:.2%}", Text(finding.verdict, colour))
-    title = Text(f"the candidate has {look.share:g} % of the requests, for {look.elapsed_s:.0f} s")
+    has = "copies of the requests" if look.share == 0 else f"{look.share:g} % of the requests"
+    title = Text(f"the candidate has {has}, for {look.elapsed_s:.0f} s")
     return Group(title, versions, Text(), findings)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from alipes.client.region_tensor import RegionTensor
     from alipes.client.signature import Signature
     from alipes.client.tls import Tls
+    from alipes.types import Shadow
 
 __all__ = [
     "Answer",
@@ -34,6 +35,7 @@ __all__ = [
     "Options",
     "RegionTensor",
     "Retry",
+    "Shadow",
     "SharedMemory",
     "Signature",
     "StreamClient",
@@ -52,6 +54,7 @@ _HOMES = {
     "InferenceClient": "alipes.client.inference.client",
     "Options": "alipes.client.plain.options",
     "Retry": "alipes.client.plain.retry",
+    "Shadow": "alipes.types",
     "RegionTensor": "alipes.client.region_tensor",
     "SharedMemory": "alipes.client.plain.shared",
     "Signature": "alipes.client.signature",

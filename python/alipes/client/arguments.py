@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, Final, TypeAlias
 
 from alipes.errors import AlipesError, ConfigError, InvalidArgument
+from alipes.types import Shadow, TrafficSplit
 
 __all__ = [
     "Version",
@@ -21,6 +22,7 @@ __all__ = [
     "seconds",
     "setting_error",
     "shown",
+    "split_of",
     "timeout_of",
     "timeout_setting",
     "version_number",
@@ -198,3 +200,18 @@ def header_pairs(headers: Any) -> list[tuple[str, str]]:
         if not isinstance(name, str) or not isinstance(value, str):
             raise setting_error(f"headers[{name!r}]", "a text, with a text as its name", value)
     return list(headers.items())
+
+
+def split_of(weights: object, sticky_header: str | None, shadow: object) -> TrafficSplit:
+    """How requests are to be divided.
+
+    Raises:
+        InvalidArgument: If the weights are no dictionary, or the shadow is no version.
+    """
+    if not isinstance(weights, Mapping):
+        raise request_error("weights", "a dictionary of weights by version, such as {1: 90, 2: 10}", weights)
+    if isinstance(shadow, int) and not isinstance(shadow, bool):
+        shadow = Shadow(shadow)
+    if shadow is not None and not isinstance(shadow, Shadow):
+        raise request_error("shadow", "a version, or a Shadow with its settings", shadow)
+    return TrafficSplit(weights, sticky_header, shadow=shadow)

@@ -22,10 +22,11 @@ Spoken: TypeAlias = "Wire | Literal['other']"
 _TIMEOUT_S: Final = 1.0
 _MOST_BYTES: Final = 4096
 _SETTINGS: Final = 4
-"""Type of the frame with which every HTTP/2 server begins, whatever it is asked."""
+"""Type of the frame with which other HTTP/2 servers begin, whatever they are asked; ours names the upgrade."""
 
 _OUR_METRICS: Final = "text/plain; charset=utf-8"
-"""What a server's metrics port answers to any path but its own, with nothing behind it. Source: Triton, recorded."""
+"""What a server's metrics port answers to any path but its own: nothing (Triton's, recorded), or where they are."""
+_WHERE_METRICS_ARE: Final = b"# GET /metrics "
 
 _PROMETHEUS: Final = (
     "application/openmetrics-text",
@@ -163,7 +164,10 @@ def _kind_of(answer: bytes) -> Spoken | None:
     status, *lines = head.decode("latin-1").lower().split("\r\n")
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     content_type = fields.get("content-type", "")
+    if " 426 " in status and fields.get("upgrade") == "h2c":
+        return "grpc"
     if content_type.startswith("application/json"):
         return "http"
-    is_ours = " 200" in status and content_type == _OUR_METRICS and not body
+    says_nothing = not body or body.startswith(_WHERE_METRICS_ARE)
+    is_ours = " 200" in status and content_type == _OUR_METRICS and says_nothing
     return "other" if is_ours or content_type.startswith(_PROMETHEUS) else None

@@ -12,7 +12,7 @@ from alipes.rollout.journal import Journal
 from alipes.rollout.outcomes import Outcomes
 from alipes.rollout.plan import RolloutPlan
 from alipes.rollout.verdict import Judgement, Verdict, judge
-from alipes.types import TrafficSplit
+from alipes.types import Shadow, TrafficSplit
 
 __all__ = ["Look", "RolloutEnd", "Weighed", "run_rollout"]
 
@@ -23,7 +23,14 @@ class Weighed(Protocol):
     def traffic(self, model: str) -> TrafficSplit:
         """How requests are divided."""
 
-    def set_traffic(self, model: str, weights: dict[int, int], *, sticky_header: str | None = None) -> TrafficSplit:
+    def set_traffic(
+        self,
+        model: str,
+        weights: dict[int, int],
+        *,
+        sticky_header: str | None = None,
+        shadow: Shadow | int | None = None,
+    ) -> TrafficSplit:
         """Divides them otherwise."""
 
     def traffic_outcomes(self, model: str) -> dict[int, dict[str, object]]:
@@ -120,9 +127,9 @@ class _Rollout:
     def _step(self, share: float, *, resumed: bool) -> str | None:
         """One step; why the candidate is to be taken back, or `None`."""
         plan = self._plan
-        weights = plan.weights(share)
-        if not (resumed and dict(self._server.traffic(plan.model).weights) == weights):
-            self._server.set_traffic(plan.model, weights, sticky_header=plan.sticky_header)
+        weights, shadow = plan.weights(share), plan.shadow(share)
+        if not (resumed and self._is_divided(weights, shadow)):
+            self._server.set_traffic(plan.model, weights, sticky_header=plan.sticky_header, shadow=shadow)
         self._journal.note("step", share=share)
         is_last = share == plan.steps[-1]
         began = time.monotonic()
@@ -139,6 +146,10 @@ class _Rollout:
                 return None
             if over:
                 return f"{look.candidate.requests} requests of the candidate are too few for a verdict"
+
+    def _is_divided(self, weights: dict[int, int], shadow: Shadow | None) -> bool:
+        split = self._server.traffic(self._plan.model)
+        return dict(split.weights) == weights and split.shadow == shadow
 
     def _look(self, share: float, elapsed_s: float) -> Look:
         outcomes = self._server.traffic_outcomes(self._plan.model)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from alipes.errors import ConfigError
 from alipes.rollout.verdict import Tolerance
+from alipes.types import Shadow
 
 __all__ = ["DEFAULT_STEPS", "RolloutPlan"]
 
@@ -25,7 +26,8 @@ class RolloutPlan:
         model: The model's name.
         stable: The version that serves.
         candidate: The version that is to replace it.
-        steps: Shares of the requests that the candidate gets, in per cent, ascending; then it gets all.
+        steps: Shares of the requests that the candidate gets, in per cent, ascending; then it gets all. In a step of 0
+            it is the shadow: it gets copies of all requests, and its answers go to nobody.
         step_s: Longest time of a step in seconds; a good verdict ends it sooner.
         last_step_s: Longest time of the last step, which needs a good verdict.
         look_s: Seconds between two looks at the outcomes.
@@ -52,11 +54,12 @@ class RolloutPlan:
         if self.stable == self.candidate:
             raise ConfigError(f"version {self.stable} cannot replace itself", key="candidate", hint="name another one")
         ascending = all(before < after for before, after in zip(self.steps, self.steps[1:], strict=False))
-        if not self.steps or not ascending or self.steps[0] < 100 / _PARTS or self.steps[-1] >= 100:
+        begins = bool(self.steps) and (self.steps[0] == 0 or self.steps[0] >= 100 / _PARTS)
+        if not begins or not ascending or self.steps[-1] >= 100:
             raise ConfigError(
-                f"steps must ascend from at least 0.01 to less than 100 per cent, got {list(self.steps)}",
+                f"steps must ascend from 0 or at least 0.01 to less than 100 per cent, got {list(self.steps)}",
                 key="steps",
-                hint="such as 1,5,25,50",
+                hint="such as 1,5,25,50, or 0,1,5,25,50 to begin with copies of requests",
             )
         for name in ("step_s", "last_step_s", "look_s"):
             if not getattr(self, name) > 0:
@@ -66,6 +69,10 @@ class RolloutPlan:
         """The weights that give the candidate this share, in per cent."""
         part = round(share * _PARTS / 100)
         return {self.stable: _PARTS - part, self.candidate: part}
+
+    def shadow(self, share: float) -> Shadow | None:
+        """The candidate in a step without requests of its own."""
+        return Shadow(self.candidate) if share == 0 else None
 
     @property
     def looks(self) -> int:

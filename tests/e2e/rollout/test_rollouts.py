@@ -37,7 +37,7 @@ CALLERS = 4
 def scales(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[..., ServerProcess]) -> ServerProcess:
     """Models whose version 2 is the same as version 1, has other outputs, or fails now and then."""
     repository = tmp_path_factory.mktemp("repository")
-    for name, factor in (("same", 1.0), ("drifts", 2.0), ("leaves", 1.0), ("stopped", 1.0)):
+    for name, factor in (("same", 1.0), ("drifts", 2.0), ("leaves", 1.0), ("stopped", 1.0), ("shadows", 2.0)):
         folder = add_model(repository, name, times(1.0), config=CONFIG)
         (folder / "2").mkdir()
         (folder / "2" / "model.onnx").write_bytes(times(factor).SerializeToString())
@@ -109,6 +109,15 @@ def test_a_version_with_other_outputs_is_rolled_back(scales: ServerProcess) -> N
         assert (code, end["promoted"], end["version"]) == (1, False, 1)
         assert str(end["reason"]).startswith("output Y: worse by "), end
         assert client.traffic("drifts").weights == {1: 1}
+    assert requests.failures == []
+
+
+def test_a_version_with_other_outputs_can_be_found_by_copies_alone(scales: ServerProcess) -> None:
+    with asked(scales, "shadows") as (client, requests):
+        code, end = rollout(scales, "shadows", "--steps=0,50", *QUICK[1:], *WIDE)
+        assert (code, end["promoted"]) == (1, False)
+        assert str(end["reason"]).startswith("output Y: worse by "), end
+        assert (client.traffic("shadows").weights, client.traffic("shadows").shadow) == ({1: 1}, None)
     assert requests.failures == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from alipes.cli.rollout import share_of, stable_version
 from alipes.errors import ConfigError, TransportError
 from alipes.rollout import Journal, Look, RolloutPlan, Tolerance, run_rollout
-from alipes.types import TrafficSplit
+from alipes.types import Shadow, TrafficSplit
 
 QUICK = {"step_s": 0.01, "last_step_s": 0.05, "look_s": 0.001}
 
@@ -21,14 +21,23 @@ class Versions:
 
     def __init__(self, failed: int = 0, requests: int = 50_000) -> None:
         self.weights: list[dict[int, int]] = []
+        self.shadows: list[Shadow | int | None] = []
         self.versions: tuple[int, ...] = (1, 2)
         self._failed, self._requests = failed, requests
 
     def traffic(self, model: str) -> TrafficSplit:
         return TrafficSplit(self.weights[-1] if self.weights else {}, None, self.versions)
 
-    def set_traffic(self, model: str, weights: dict[int, int], *, sticky_header: str | None = None) -> TrafficSplit:
+    def set_traffic(
+        self,
+        model: str,
+        weights: dict[int, int],
+        *,
+        sticky_header: str | None = None,
+        shadow: Shadow | int | None = None,
+    ) -> TrafficSplit:
         self.weights.append(dict(weights))
+        self.shadows.append(shadow)
         return self.traffic(model)
 
     def traffic_outcomes(self, model: str) -> dict[int, dict[str, Any]]:
@@ -49,6 +58,17 @@ def test_a_good_candidate_goes_through_all_steps() -> None:
     assert (end.promoted, end.reason) == (True, "no comparison found the candidate worse")
     assert server.weights == [{1: 9900, 2: 100}, {1: 5000, 2: 5000}, {}]
     assert [look.share for look in looks] == [1, 50]
+
+
+def test_a_step_of_nothing_sends_the_candidate_copies() -> None:
+    server, looks = Versions(), list[Look]()
+    assert run_rollout(server, plan(steps=(0, 50)), watch=looks.append).promoted
+    assert server.weights == [{1: 10_000, 2: 0}, {1: 5000, 2: 5000}, {}]
+    assert server.shadows == [Shadow(2), None, None]
+    assert [look.share for look in looks] == [0, 50]
+    worse = Versions(failed=5_000)
+    assert not run_rollout(worse, plan(steps=(0, 50))).promoted
+    assert worse.weights == [{1: 10_000, 2: 0}, {1: 1}]
 
 
 def test_a_candidate_that_is_not_the_highest_version_keeps_its_weight() -> None:
@@ -114,7 +134,7 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
         Journal(path).begin(plan())
 
 
-@pytest.mark.parametrize("steps", [(), (0,), (5, 5), (50, 10), (100,)])
+@pytest.mark.parametrize("steps", [(), (-1,), (0.001,), (0, 0), (5, 5), (50, 10), (100,)])
 def test_steps_ascend_between_nothing_and_all(steps: tuple[float, ...]) -> None:
     with pytest.raises(ConfigError, match="steps must ascend"):
         plan(steps=steps)

@@ -1,6 +1,9 @@
 //! How requests that name no version are divided among the versions of their model.
 
+mod difference;
+mod elements;
 mod sample;
+mod shadow;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,6 +16,8 @@ use arc_swap::ArcSwap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use sample::sample_of;
+use shadow::Shadow;
+pub use shadow::{CopyPermit, ShadowSettings};
 
 /// Most versions among which the requests of a model are divided.
 pub const MAX_SPLIT_VERSIONS: usize = 64;
@@ -35,6 +40,8 @@ pub struct Traffic {
     any: AtomicBool,
     /// There is one with a header, so the headers of requests are needed.
     sticky: AtomicBool,
+    /// There is one with a shadow.
+    shadowed: AtomicBool,
 }
 
 impl Traffic {
@@ -51,6 +58,7 @@ impl Traffic {
         });
         let splits = self.splits.load();
         self.sticky.store(splits.values().any(|split| split.sticky_header.is_some()), Ordering::Release);
+        self.shadowed.store(splits.values().any(|split| split.shadow.is_some()), Ordering::Release);
         self.any.store(!splits.is_empty(), Ordering::Release);
     }
 
@@ -67,6 +75,12 @@ impl Traffic {
     pub fn is_sticky(&self) -> bool {
         self.sticky.load(Ordering::Acquire)
     }
+
+    /// Whether requests of a model are copied.
+    #[inline]
+    pub fn has_shadow(&self) -> bool {
+        self.shadowed.load(Ordering::Acquire)
+    }
 }
 
 /// The weights of the versions of one model.
@@ -75,16 +89,23 @@ pub struct TrafficSplit {
     weights: BTreeMap<i64, u32>,
     outcomes: BTreeMap<i64, Outcomes>,
     sticky_header: Option<String>,
+    shadow: Option<Arc<Shadow>>,
     turn: AtomicU64,
 }
 
 impl TrafficSplit {
-    /// A split by these weights, by version. Requests that bring the header go where others with its value go.
+    /// A split by these weights, by version. Requests that bring the header go where others with its value go. The
+    /// shadow gets copies of requests for the others.
     ///
     /// # Errors
     ///
-    /// No weight above zero, one above [`MAX_WEIGHT`], more than [`MAX_SPLIT_VERSIONS`], or a header that is none.
-    pub fn new(weights: BTreeMap<i64, u32>, sticky_header: Option<String>) -> Result<TrafficSplit, InferError> {
+    /// No weight above zero, one above [`MAX_WEIGHT`], more than [`MAX_SPLIT_VERSIONS`], a header that is none, or a
+    /// shadow with a weight or with settings that cannot be.
+    pub fn new(
+        weights: BTreeMap<i64, u32>,
+        sticky_header: Option<String>,
+        shadow: Option<ShadowSettings>,
+    ) -> Result<TrafficSplit, InferError> {
         if weights.len() > MAX_SPLIT_VERSIONS {
             let text =
                 format!("'weights' names {} versions, and at most {MAX_SPLIT_VERSIONS} are taken", weights.len());
@@ -106,8 +127,17 @@ impl TrafficSplit {
             return Err(InferError::invalid(text));
         }
         let sticky_header = sticky_header.map(|header| header.to_ascii_lowercase());
-        let outcomes = weights.keys().map(|version| (*version, Outcomes::default())).collect();
-        Ok(TrafficSplit { weights, outcomes, sticky_header, turn: AtomicU64::new(0) })
+        if let Some(shadow) = &shadow {
+            shadow.check()?;
+            if weights.get(&shadow.version).is_some_and(|weight| *weight > 0) {
+                let text = format!("version {} has a weight, so it cannot be the shadow of others", shadow.version);
+                return Err(InferError::invalid(text));
+            }
+        }
+        let counted = weights.keys().copied().chain(shadow.map(|shadow| shadow.version));
+        let outcomes = counted.map(|version| (version, Outcomes::default())).collect();
+        let shadow = shadow.map(|settings| Arc::new(Shadow::new(settings)));
+        Ok(TrafficSplit { weights, outcomes, sticky_header, shadow, turn: AtomicU64::new(0) })
     }
 
     /// The weights, by version.
@@ -118,6 +148,17 @@ impl TrafficSplit {
     /// The header whose value keeps a caller on its version, in small letters.
     pub fn sticky_header(&self) -> Option<&str> {
         self.sticky_header.as_deref()
+    }
+
+    /// What its shadow was set to.
+    pub fn shadow(&self) -> Option<ShadowSettings> {
+        self.shadow.as_ref().map(|shadow| shadow.settings())
+    }
+
+    /// A permit to copy a request of a version for the shadow, where a copy is due: of versions with a weight alone.
+    pub fn copy(&self, version: i64) -> Option<CopyPermit> {
+        self.weights.get(&version).filter(|weight| **weight > 0)?;
+        self.shadow.as_ref()?.permit()
     }
 
     /// The version for a request with this key, or for the next without one, among those that can answer, ascending.
@@ -151,7 +192,14 @@ impl TrafficSplit {
 
     /// What became of the requests since the weights are these, by version.
     pub fn outcomes(&self) -> BTreeMap<i64, OutcomesDocument> {
-        self.outcomes.iter().map(|(version, outcomes)| (*version, outcomes.document())).collect()
+        let mut documents: BTreeMap<_, _> =
+            self.outcomes.iter().map(|(version, outcomes)| (*version, outcomes.document())).collect();
+        if let Some(shadow) = &self.shadow
+            && let Some(document) = documents.get_mut(&shadow.settings().version)
+        {
+            document.comparison = Some(shadow.comparison());
+        }
+        documents
     }
 
     fn next_point(&self) -> u64 {
@@ -196,7 +244,7 @@ mod tests {
     use super::*;
 
     fn split(weights: &[(i64, u32)]) -> Result<TrafficSplit, InferError> {
-        TrafficSplit::new(weights.iter().copied().collect(), None)
+        TrafficSplit::new(weights.iter().copied().collect(), None, None)
     }
 
     #[test]
@@ -239,8 +287,22 @@ mod tests {
         assert_eq!(refused(&[(1, 1_000_001)]), "the weight of version 1 must be at most 1000000, got 1000001");
         let many: Vec<(i64, u32)> = (0..65).map(|version| (version, 1)).collect();
         assert_eq!(refused(&many), "'weights' names 65 versions, and at most 64 are taken");
-        let sticky = TrafficSplit::new([(1, 1)].into(), Some("x user".to_owned())).unwrap_err().message;
+        let sticky = TrafficSplit::new([(1, 1)].into(), Some("x user".to_owned()), None).unwrap_err().message;
         assert!(sticky.ends_with("at most 128 letters, digits and hyphens, got 'x user'"), "{sticky}");
+    }
+
+    #[test]
+    fn requests_of_versions_with_a_weight_are_copied_for_the_shadow() {
+        let shadow = Some(ShadowSettings { version: 3, percent: 100.0, tolerance: 0.0 });
+        let split = TrafficSplit::new([(1, 1), (2, 0), (3, 0)].into(), None, shadow).unwrap();
+        assert_eq!(split.copy(1).unwrap().version(), 3);
+        assert!(split.copy(2).is_none() && split.copy(3).is_none());
+        split.copy(1).unwrap().compare(&[], Some(&[]));
+        let outcomes = split.outcomes();
+        assert_eq!(outcomes[&3].comparison.as_ref().unwrap().compared, 1);
+        assert!(outcomes[&1].comparison.is_none());
+        let refused = TrafficSplit::new([(3, 1)].into(), None, shadow).unwrap_err().message;
+        assert_eq!(refused, "version 3 has a weight, so it cannot be the shadow of others");
     }
 
     #[test]
@@ -249,7 +311,7 @@ mod tests {
         assert!(traffic.of("m").is_none());
         traffic.set("m", Some(split(&[(1, 1)]).unwrap()));
         assert!(traffic.of("m").is_some() && traffic.of("n").is_none() && !traffic.is_sticky());
-        traffic.set("m", Some(TrafficSplit::new([(1, 1)].into(), Some("X-User".to_owned())).unwrap()));
+        traffic.set("m", Some(TrafficSplit::new([(1, 1)].into(), Some("X-User".to_owned()), None).unwrap()));
         assert_eq!(traffic.of("m").unwrap().sticky_header(), Some("x-user"));
         assert!(traffic.is_sticky());
         traffic.set("m", None);

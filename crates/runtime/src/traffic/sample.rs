@@ -4,8 +4,10 @@
 //! over classes apart, whose elements always add up to one. The weights never change, so numbers of different versions,
 //! servers and days can be compared.
 
-use alipes_protocol::{Datatype, Tensor};
+use alipes_protocol::Tensor;
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::elements::{ReadElement, elements_of};
 
 /// Elements of a row that count: of a larger row, so many at equal distances.
 const MAX_ELEMENTS: usize = 1_024;
@@ -17,35 +19,17 @@ const NOT_FINITE: f64 = 1e308;
 pub(super) fn sample_of(output: &Tensor, is_batched: bool) -> Option<f64> {
     let rows = if is_batched { usize::try_from(*output.shape.first()?).ok()? } else { 1 };
     let row = output.data.get(..output.data.len().checked_div(rows)?).filter(|row| !row.is_empty())?;
-    let sum = match output.datatype {
-        Datatype::Bool | Datatype::Uint8 => weighted(row, |[byte]| f64::from(byte)),
-        Datatype::Int8 => weighted(row, |bytes| f64::from(i8::from_ne_bytes(bytes))),
-        Datatype::Uint16 => weighted(row, |bytes| f64::from(u16::from_ne_bytes(bytes))),
-        Datatype::Int16 => weighted(row, |bytes| f64::from(i16::from_ne_bytes(bytes))),
-        Datatype::Uint32 => weighted(row, |bytes| f64::from(u32::from_ne_bytes(bytes))),
-        Datatype::Int32 => weighted(row, |bytes| f64::from(i32::from_ne_bytes(bytes))),
-        Datatype::Uint64 => weighted(row, |bytes| u64::from_ne_bytes(bytes) as f64),
-        Datatype::Int64 => weighted(row, |bytes| i64::from_ne_bytes(bytes) as f64),
-        Datatype::Fp32 => weighted(row, |bytes| f64::from(f32::from_ne_bytes(bytes))),
-        Datatype::Fp64 => weighted(row, f64::from_ne_bytes),
-        // Equal numbers have equal bits, which is all that is needed of halves and texts: equal answers stay equal.
-        Datatype::Fp16 | Datatype::Bf16 => weighted(row, |bytes| f64::from(ordered_half(u16::from_ne_bytes(bytes)))),
-        Datatype::Bytes => unit(xxh3_64(row)),
+    let sum = match elements_of(output.datatype) {
+        Some((size, read)) => weighted(row, size, read),
+        None => unit(xxh3_64(row)),
     };
     Some(if sum.is_finite() { sum } else { NOT_FINITE })
 }
 
-fn weighted<const N: usize>(row: &[u8], read: impl Fn([u8; N]) -> f64) -> f64 {
-    let elements = row.len() / N;
-    let step = elements.div_ceil(MAX_ELEMENTS).max(1);
-    let element = |place: usize| row.get(place * N..place * N + N).and_then(|bytes| bytes.try_into().ok()).map(&read);
-    (0..elements).step_by(step).filter_map(|place| Some(weight(place as u64) * element(place)?)).sum()
-}
-
-/// The bits of a half as a number that grows as the half does.
-fn ordered_half(bits: u16) -> i32 {
-    let size = i32::from(bits & 0x7fff);
-    if bits & 0x8000 == 0 { size } else { -size }
+fn weighted(row: &[u8], size: usize, read: ReadElement) -> f64 {
+    let step = (row.len() / size).div_ceil(MAX_ELEMENTS).max(1);
+    let elements = (0_u64..).zip(row.chunks_exact(size)).step_by(step);
+    elements.map(|(place, element)| weight(place) * read(element)).sum()
 }
 
 /// The weight of the element at a place: between a half and one and a half, so that no element counts for nothing.
@@ -60,6 +44,7 @@ fn unit(bits: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use alipes_protocol::Datatype;
     use bytes::Bytes;
 
     use super::*;

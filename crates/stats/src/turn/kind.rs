@@ -27,13 +27,15 @@ pub enum Task {
     WorkerCall,
     /// Ends sequences that have been silent for too long.
     Reaper,
+    /// Has a shadow answer a copy of a request.
+    Shadow,
     /// A connection to a server of a graph's steps.
     StepConnection,
 }
 
 impl Task {
     /// Each at the place of its number.
-    const ALL: [Task; 13] = [
+    const ALL: [Task; 14] = [
         Task::Thread,
         Task::Acceptor,
         Task::Rejection,
@@ -46,6 +48,7 @@ impl Task {
         Task::Worker,
         Task::WorkerCall,
         Task::Reaper,
+        Task::Shadow,
         Task::StepConnection,
     ];
 
@@ -69,6 +72,7 @@ impl Task {
             Task::Worker => "a worker process",
             Task::WorkerCall => "a call of a worker process",
             Task::Reaper => "idle sequences",
+            Task::Shadow => "a copy for a shadow",
             Task::StepConnection => "a connection to a step of the graph",
         }
     }

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from alipes._core import ClientLink
-from alipes.client.arguments import Version, model_name, timeout_of, version_text
+from alipes.client.arguments import Version, model_name, split_of, timeout_of, version_text
 from alipes.client.plain.asyncio_bridge import running_bridge
 from alipes.client.plain.base import PlainClient, result_of
 from alipes.client.plain.options import RequestOptions, read_options
@@ -29,7 +29,7 @@ from alipes.client.plain.steps import (
     Where,
 )
 from alipes.client.signature import Signature, Value
-from alipes.types import IndexEntry, TrafficSplit
+from alipes.types import IndexEntry, Shadow, TrafficSplit
 
 __all__ = ["AsyncClient"]
 
@@ -365,6 +365,7 @@ class AsyncClient(PlainClient):
         weights: Mapping[int, int],
         *,
         sticky_header: str | None = None,
+        shadow: Shadow | int | None = None,
         timeout_s: float | None = None,
         timeout: float | None = None,
     ) -> TrafficSplit:
@@ -376,6 +377,9 @@ class AsyncClient(PlainClient):
                 an empty dictionary leaves all to the highest version again.
             sticky_header: A header; requests with the same value of it go to the same version. Sequences stay where
                 they began in any case.
+            shadow: A version that gets copies of the requests of versions with a weight; its answers go to no caller
+                and are compared with theirs (`traffic_outcomes`). Without weights, the highest of the other versions
+                answers.
             timeout_s: The longest wait; the client's own by default.
             timeout: The same under its short name.
 
@@ -388,7 +392,7 @@ class AsyncClient(PlainClient):
             Unsupported: If this client speaks gRPC.
         """
         limit_s = timeout_of(timeout_s, timeout)
-        return await self._drive(self._set_traffic_steps(model, weights, sticky_header, limit_s))
+        return await self._drive(self._set_traffic_steps(model, split_of(weights, sticky_header, shadow), limit_s))
 
     async def traffic_outcomes(
         self, model: str, *, timeout_s: float | None = None, timeout: float | None = None

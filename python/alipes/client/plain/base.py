@@ -231,12 +231,9 @@ class PlainClient(ServerCalls, TritonAliases, CudaRegions):
         """Fetches how the requests for a model are divided among its versions."""
         return (yield from self._about_steps(model, self._operations.traffic(model_name(model)), timeout_s))
 
-    def _set_traffic_steps(
-        self, model: str, weights: Mapping[int, int], sticky_header: str | None, timeout_s: float | None
-    ) -> Steps[TrafficSplit]:
+    def _set_traffic_steps(self, model: str, split: TrafficSplit, timeout_s: float | None) -> Steps[TrafficSplit]:
         """Divides them otherwise."""
-        check_request("weights", Mapping, "a dictionary of weights by version, such as {1: 90, 2: 10}", weights)
-        call = self._operations.set_traffic(model_name(model), weights, sticky_header)
+        call = self._operations.set_traffic(model_name(model), split)
         return (yield from self._about_steps(model, call, timeout_s))
 
     def _traffic_outcomes_steps(self, model: str, timeout_s: float | None) -> Steps[dict[int, dict[str, Any]]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 from alipes.client.plain.retry import UNREGISTER_RETRY, Retry
 from alipes.client.plain.steps import ControlStep, Step
-from alipes.types import IndexEntry, ModelState, TrafficSplit
+from alipes.types import IndexEntry, ModelState, Shadow, TrafficSplit
 
 __all__ = ["HTTP", "Call", "HttpOperations", "Operations"]
 
@@ -80,7 +80,7 @@ class Operations(Protocol):
     def traffic(self, model: str) -> Call[TrafficSplit]:
         """How the requests for a model are divided among its versions."""
 
-    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+    def set_traffic(self, model: str, split: TrafficSplit) -> Call[TrafficSplit]:
         """Divides them otherwise."""
 
     def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
@@ -152,11 +152,12 @@ class HttpOperations:
         """How the requests for a model are divided among its versions."""
         return Call(f"{_model(model, '')}/traffic", None, _split)
 
-    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+    def set_traffic(self, model: str, split: TrafficSplit) -> Call[TrafficSplit]:
         """Divides them otherwise."""
-        document = {"weights": {str(version): weight for version, weight in weights.items()}}
-        body = json.dumps(document | {"sticky_header": sticky_header}).encode()
-        return Call(f"{_model(model, '')}/traffic", body, _split)
+        weights = {str(version): weight for version, weight in split.weights.items()}
+        shadow = None if split.shadow is None else asdict(split.shadow)
+        document = {"weights": weights, "sticky_header": split.sticky_header, "shadow": shadow}
+        return Call(f"{_model(model, '')}/traffic", json.dumps(document).encode(), _split)
 
     def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
         """What became of the requests since they are divided so."""
@@ -229,7 +230,8 @@ def _cuda_region(region: str) -> str:
 def _split(body: bytes) -> TrafficSplit:
     document = json.loads(body)
     weights = {int(version): weight for version, weight in document["weights"].items()}
-    return TrafficSplit(weights, document["sticky_header"], tuple(document["versions"]))
+    shadow = None if document.get("shadow") is None else Shadow(**document["shadow"])
+    return TrafficSplit(weights, document["sticky_header"], tuple(document["versions"]), shadow)
 
 
 def _yes(_: bytes) -> bool:

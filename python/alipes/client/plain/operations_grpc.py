@@ -75,7 +75,7 @@ class GrpcOperations:
         """Refuses: Triton's service has no such method."""
         raise Unsupported(OVER_HTTP)
 
-    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+    def set_traffic(self, model: str, split: TrafficSplit) -> Call[TrafficSplit]:
         """Refuses: Triton's service has no such method."""
         raise Unsupported(OVER_HTTP)
 

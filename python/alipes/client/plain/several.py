@@ -243,13 +243,11 @@ class SeveralServers(PlainClient):
         """Fetches how one server divides the requests for a model."""
         return self._one_steps(lambda member, left_s: member._traffic_steps(model, left_s), timeout_s)
 
-    def _set_traffic_steps(
-        self, model: str, weights: Mapping[int, int], sticky_header: str | None, timeout_s: float | None
-    ) -> Steps[TrafficSplit]:
+    def _set_traffic_steps(self, model: str, split: TrafficSplit, timeout_s: float | None) -> Steps[TrafficSplit]:
         """Divides the requests for a model at every server."""
 
         def divide(member: PlainClient) -> Steps[None]:
-            yield from member._set_traffic_steps(model, weights, sticky_header, timeout_s)
+            yield from member._set_traffic_steps(model, split, timeout_s)
 
         yield from self._everywhere_steps(divide, f"the requests for '{model_name(model)}' were divided")
         return (yield from self._traffic_steps(model, timeout_s))

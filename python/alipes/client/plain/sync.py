@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
-from alipes.client.arguments import Version, model_name, timeout_of, version_text
+from alipes.client.arguments import Version, model_name, split_of, timeout_of, version_text
 from alipes.client.plain.base import PlainClient, result_of
 from alipes.client.plain.options import RequestOptions, read_options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_tensors, named_outputs
@@ -17,7 +17,7 @@ from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import Steps, perform
 from alipes.client.signature import Signature, Value
 from alipes.errors import AlipesError
-from alipes.types import IndexEntry, TrafficSplit
+from alipes.types import IndexEntry, Shadow, TrafficSplit
 
 __all__ = ["Client"]
 
@@ -361,6 +361,7 @@ class Client(PlainClient):
         weights: Mapping[int, int],
         *,
         sticky_header: str | None = None,
+        shadow: Shadow | int | None = None,
         timeout_s: float | None = None,
         timeout: float | None = None,
     ) -> TrafficSplit:
@@ -372,6 +373,9 @@ class Client(PlainClient):
                 an empty dictionary leaves all to the highest version again.
             sticky_header: A header; requests with the same value of it go to the same version. Sequences stay where
                 they began in any case.
+            shadow: A version that gets copies of the requests of versions with a weight; its answers go to no caller
+                and are compared with theirs (`traffic_outcomes`). Without weights, the highest of the other versions
+                answers.
             timeout_s: The longest wait; the client's own by default.
             timeout: The same under its short name.
 
@@ -384,7 +388,7 @@ class Client(PlainClient):
             Unsupported: If this client speaks gRPC.
         """
         limit_s = timeout_of(timeout_s, timeout)
-        return self._drive(self._set_traffic_steps(model, weights, sticky_header, limit_s))
+        return self._drive(self._set_traffic_steps(model, split_of(weights, sticky_header, shadow), limit_s))
 
     def traffic_outcomes(
         self, model: str, *, timeout_s: float | None = None, timeout: float | None = None

@@ -209,7 +209,7 @@ class TransportOperations:
         """Refuses: nothing is divided."""
         raise Unsupported("a transport has no versions to divide requests among")
 
-    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+    def set_traffic(self, model: str, split: TrafficSplit) -> Call[TrafficSplit]:
         """Refuses: nothing is divided."""
         raise Unsupported("a transport has no versions to divide requests among")
 

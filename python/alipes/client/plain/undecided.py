@@ -66,9 +66,9 @@ class UndecidedOperations:
         """How the requests for a model are divided among its versions: HTTP alone has that."""
         return HTTP.traffic(model)
 
-    def set_traffic(self, model: str, weights: Mapping[int, int], sticky_header: str | None) -> Call[TrafficSplit]:
+    def set_traffic(self, model: str, split: TrafficSplit) -> Call[TrafficSplit]:
         """Divides them otherwise: HTTP alone has that."""
-        return HTTP.set_traffic(model, weights, sticky_header)
+        return HTTP.set_traffic(model, split)
 
     def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
         """What became of the requests since they are divided so: HTTP alone has that."""
