@@ -23,7 +23,7 @@ VALUE_SETS: Final[dict[str, dict[str, Any]]] = {
         "tolerations": [{"key": "team"}, {"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"}],
     },
     "encrypted": {"tls": {"secret": "certificate"}, "ports": {"http": 8443, "grpc": 8444, "metrics": 9000}},
-    "key": {"key": {"secret": "keys", "entry": "value", "header": "authorization", "groups": ["inference"]}},
+    "key": {"key": {"secret": "keys", "entry": "value", "open": ["health"]}},
     "times": {
         "pauseS": 0,
         "exitTimeoutS": 3600,

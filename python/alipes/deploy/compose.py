@@ -52,7 +52,7 @@ def _service(description: Description) -> dict[str, Any]:
         "entrypoint": ["alipes", "serve"],
         "command": _command(description, served),
         "ports": [f"{port}:{port}" for port in (ports.http, ports.grpc, ports.metrics)],
-        "environment": dict(description.environment),
+        "environment": _environment(description),
         "env_file": list(description.secrets),
         "volumes": volumes,
         "user": f"{USER}:{USER}",
@@ -80,10 +80,16 @@ def _folder(path: str) -> str:
 
 
 def _command(description: Description, repository: str) -> list[str]:
-    """The arguments. Compose puts in `${NAME}`, and takes `$$` for a dollar."""
-    words = [repository, *arguments(description)[1:]]
-    needed = f"${{{KEY_VARIABLE}:?the value of the header that clients send}}"
-    return [needed.join(part.replace("$", "$$") for part in word.split(f"$({KEY_VARIABLE})")) for word in words]
+    """The arguments. Compose takes `$$` for a dollar."""
+    return [word.replace("$", "$$") for word in (repository, *arguments(description)[1:])]
+
+
+def _environment(description: Description) -> dict[str, str]:
+    """The variables. Compose puts the key in, and stops where nobody gave one."""
+    variables = dict(description.environment)
+    if description.key.secret:
+        variables[KEY_VARIABLE] = f"${{{KEY_VARIABLE}:?the key that clients send}}"
+    return variables
 
 
 def _health(description: Description) -> dict[str, Any]:

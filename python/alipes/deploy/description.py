@@ -82,19 +82,17 @@ class Ports(Part, frozen=True, kw_only=True):
 
 
 class Key(Part, frozen=True, kw_only=True):
-    """A header that clients have to send, with a value out of a secret.
+    """A key that clients have to send over HTTP and gRPC, out of a secret.
 
     Attributes:
         secret: Name of the secret; nothing is no key.
-        entry: The entry of the secret that holds the value.
-        header: The header's name.
-        groups: What needs the key; the groups of `--http-restricted-api`.
+        entry: The entry of the secret that holds the key.
+        open: What needs no key: the groups of `--api-key-open`.
     """
 
     secret: str = ""
     entry: str = "key"
-    header: Annotated[str, Meta(pattern=r"^[a-z0-9-]+$")] = "x-api-key"
-    groups: tuple[str, ...] = ("inference", "model-repository", "shared-memory", "logging", "trace")
+    open: tuple[str, ...] = ("health", "metrics")
 
 
 class Tls(Part, frozen=True, kw_only=True):

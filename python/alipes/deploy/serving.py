@@ -10,17 +10,14 @@ from alipes.deploy.repository_place import served
 __all__ = ["KEY_VARIABLE", "TLS_FOLDER", "arguments", "stop_s"]
 
 TLS_FOLDER: Final = "/etc/alipes/tls"
-KEY_VARIABLE: Final = "ALIPES_RESTRICTED_KEY"
-"""Holds the value of the header that clients have to send."""
+KEY_VARIABLE: Final = "ALIPES_API_KEY"
+"""The server reads its key there, so that no command line shows it."""
 _SPARE_S: Final = 10
 """Seconds for the server's last phase, and for a busy machine."""
 
 
 def arguments(description: Description) -> list[str]:
-    """The arguments of `alipes serve`.
-
-    A value of the form `$(NAME)` is one of the environment: Kubernetes puts it in.
-    """
+    """The arguments of `alipes serve`."""
     ports = description.ports
     values = [
         served(description.repository),
@@ -37,9 +34,7 @@ def arguments(description: Description) -> list[str]:
                 f"--{protocol}-server-key={TLS_FOLDER}/tls.key",
             ]
     if description.key.secret:
-        groups = ",".join(description.key.groups)
-        restriction = f"{groups}:{description.key.header}=$({KEY_VARIABLE})"
-        values += [f"--http-restricted-api={restriction}", f"--grpc-restricted-protocol={restriction}"]
+        values.append(f"--api-key-open={','.join(description.key.open) or 'none'}")
     return [*values, *description.arguments]
 
 

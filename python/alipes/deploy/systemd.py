@@ -8,7 +8,7 @@ from typing import Final
 from alipes.deploy.description import Description, Resources
 from alipes.deploy.quantities import bytes_of, cores_of
 from alipes.deploy.repository_place import BUCKETS, check_machine
-from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
+from alipes.deploy.serving import TLS_FOLDER, arguments, stop_s
 from alipes.errors import ConfigError
 
 __all__ = ["PROGRAM", "socket_unit", "systemd_unit"]
@@ -87,7 +87,7 @@ def systemd_unit(description: Description, program: str = PROGRAM, idle_exit_s: 
 
     Args:
         description: What is deployed. `tls.secret` is a folder with `tls.crt` and `tls.key`, `key.secret` and `secrets`
-            are files of variables; the first holds `ALIPES_RESTRICTED_KEY`.
+            are files of variables; the first holds `ALIPES_API_KEY`.
         program: The command `alipes`.
         idle_exit_s: Seconds without a request after which the server ends; its sockets, which `socket_unit` describes,
             start it again. 0 has it run all the time.
@@ -125,7 +125,7 @@ def _check(description: Description) -> None:
 
 def _arguments(description: Description) -> list[str]:
     """The arguments. Certificates are where systemd puts credentials, which the unit's user may read."""
-    own = {"$": "$$", f"$$({KEY_VARIABLE})": f"${{{KEY_VARIABLE}}}", f"{TLS_FOLDER}/": "${CREDENTIALS_DIRECTORY}/"}
+    own = {"$": "$$", f"{TLS_FOLDER}/": "${CREDENTIALS_DIRECTORY}/"}
     words = arguments(description)
     for written, read in own.items():
         words = [word.replace(written, read) for word in words]

@@ -92,10 +92,10 @@ def test_probes_ask_what_tells_started_ready_and_alive(name: str) -> None:
 def test_a_key_stands_in_no_object() -> None:
     server = container({"key": {"secret": "keys", "entry": "value"}})
     (variable,) = server["env"]
-    assert variable["valueFrom"] == {"secretKeyRef": {"name": "keys", "key": "value"}}
-    restricted = [word for word in server["args"] if "restricted" in word]
-    assert len(restricted) == 2
-    assert all(word.endswith(f"=$({variable['name']})") for word in restricted)
+    assert variable == {"name": "ALIPES_API_KEY", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "value"}}}
+    assert "--api-key-open=health,metrics" in server["args"]
+    closed = container({"key": {"secret": "keys", "open": []}})
+    assert "--api-key-open=none" in closed["args"]
 
 
 def test_a_scaler_alone_decides_how_many_servers_there_are() -> None:

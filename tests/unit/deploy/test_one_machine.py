@@ -78,7 +78,7 @@ def test_a_unit_says_what_its_server_alone_has() -> None:
     assert "LoadCredential=tls.key:/srv/tls/tls.key" in lines
     assert "--http-server-key=${CREDENTIALS_DIRECTORY}/tls.key" in unit
     assert '"--load-model=price $$5"' in unit
-    assert "x-api-key=${ALIPES_RESTRICTED_KEY}" in unit
+    assert "--api-key-open=health,metrics" in unit
     assert "PrivateDevices" not in unit
     assert "PrivateDevices=yes" in systemd_unit(described({}))
 
@@ -98,14 +98,14 @@ def test_compose_reads_what_we_write(name: str, tmp_path: Path) -> None:
         pytest.skip("podman-compose is not installed")
     file = tmp_path / "compose.yaml"
     file.write_text(yaml_of([compose_document(described(SETS[name]))]))
-    environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(tmp_path), "ALIPES_RESTRICTED_KEY": "s3cret"}
+    environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(tmp_path), "ALIPES_API_KEY": "s3cret"}
     done = subprocess.run(
         ["podman-compose", "--dry-run", "-f", file, "up"], capture_output=True, text=True, check=False, env=environment
     )
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "--http-port=8000" in said
-    assert said.count("x-api-key=s3cret") == (2 if name == "everything" else 0)
+    assert said.count("ALIPES_API_KEY=s3cret") == (name == "everything")
 
 
 def test_a_compose_file_says_what_its_server_has() -> None:
