@@ -7,11 +7,12 @@ use std::sync::Arc;
 use alipes_net::api_keys::ApiKeys;
 use alipes_net::connection::{RequestBody, TrackedBody, TransportStream, drive_call, drive_connection};
 use alipes_net::http2;
+use alipes_net::opening::Opening;
 use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
 use alipes_net::protocol::{Protocol, Serving};
 use alipes_net::restricted::Group;
-use alipes_protocol::{Code, InferError};
+use alipes_protocol::{Code, InferError, limits};
 use alipes_request::inflight::{stopping, unfinished};
 use alipes_service::Service;
 use alipes_service::request_id::RequestId;
@@ -19,10 +20,16 @@ use alipes_stats::access::Spoken;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
 
 use super::infer::Caller;
 use super::response::ResponseBody;
 use super::{methods, status};
+
+/// The body of the answer to HTTP/1.
+const NO_HTTP1: &str = "{\"error\":\"this port speaks gRPC, which needs HTTP/2: send this request to the server's HTTP \
+                        port, which is 8000 where nothing else was configured\"}";
 
 /// The gRPC listener's protocol: its policy, and the service behind it.
 pub struct GrpcProtocol {
@@ -48,7 +55,29 @@ impl Protocol for GrpcProtocol {
 }
 
 /// Serves a connection until the client leaves or, once the network drains, until the calls that are in have ended.
-pub async fn serve_connection(transport: TransportStream, grpc: Arc<GrpcProtocol>, shutdown: Shutdown) {
+pub async fn serve_connection(mut transport: TransportStream, grpc: Arc<GrpcProtocol>, shutdown: Shutdown) {
+    match Opening::of(&mut transport, &grpc.policy, &shutdown).await {
+        Opening::Http2 => serve_http2(transport, grpc, shutdown).await,
+        Opening::Other => refuse_http1(transport).await,
+        Opening::TimedOut | Opening::Ended => {}
+    }
+}
+
+/// Answers a client of HTTP/1 in its own words. What it still sends is not read. Source: RFC 9110, section 15.5.22.
+async fn refuse_http1(mut transport: TransportStream) {
+    let answer = format!(
+        "HTTP/1.1 426 Upgrade Required\r\nupgrade: h2c\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{NO_HTTP1}",
+        NO_HTTP1.len()
+    );
+    let _ = timeout(limits::REFUSAL_TIME, async {
+        transport.write_all(answer.as_bytes()).await?;
+        transport.shutdown().await
+    })
+    .await;
+}
+
+async fn serve_http2(transport: TransportStream, grpc: Arc<GrpcProtocol>, shutdown: Shutdown) {
     let peer = transport.peer();
     let (transport, watchdog) = grpc.policy.watch_http2(transport);
     let activity = Arc::clone(transport.activity());

@@ -10,6 +10,7 @@ use alipes_net::connection::{
     Call, End, RequestBody, Spelling, TrackedBody, TransportStream, drive_call, drive_connection,
 };
 use alipes_net::http2;
+use alipes_net::opening::Opening;
 use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
 use alipes_net::protocol::{Protocol, Serving};
@@ -30,7 +31,6 @@ use super::cors::Cors;
 use super::dispatch::{handle, without_body};
 use super::graph::GraphEndpoint;
 use super::head;
-use super::prior_knowledge::has_prior_knowledge;
 use super::response::{self, ResponseBody};
 use super::route::Route;
 use super::site::SitePolicy;
@@ -67,29 +67,11 @@ impl Protocol for HttpProtocol {
 
 /// Serves one connection until it ends or, once the network drains, until its open requests are answered.
 pub async fn serve_connection(mut transport: TransportStream, http: Arc<HttpProtocol>, shutdown: Shutdown) {
-    let speaks_http2 = match transport.negotiated_protocol() {
-        Some(protocol) => protocol == b"h2",
-        None => tokio::select! {
-            biased;
-            known = within(&http.policy, has_prior_knowledge(&mut transport)) => match known {
-                Some(Ok(known)) => known,
-                Some(Err(_)) => return,
-                None => return refuse_head(transport, head_timeout()).await,
-            },
-            () = shutdown.clone().overdue(http.policy.timeouts.drain) => return,
-        },
-    };
-    if speaks_http2 {
-        return serve_http2(transport, http, shutdown).await;
-    }
-    serve_http1(transport, http, shutdown).await;
-}
-
-/// The output of a future, where it ends within the time-out of a request head.
-async fn within<T>(policy: &ListenerPolicy, future: impl Future<Output = T>) -> Option<T> {
-    match policy.timeouts.head {
-        Some(time) => timeout(time, future).await.ok(),
-        None => Some(future.await),
+    match Opening::of(&mut transport, &http.policy, &shutdown).await {
+        Opening::Http2 => serve_http2(transport, http, shutdown).await,
+        Opening::Other => serve_http1(transport, http, shutdown).await,
+        Opening::TimedOut => refuse_head(transport, head_timeout()).await,
+        Opening::Ended => {}
     }
 }
 

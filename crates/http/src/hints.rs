@@ -21,6 +21,15 @@ const HEALTH: [&str; 10] =
 /// First segments under which other servers show their requests.
 const PAGES: [&str; 6] = ["docs", "redoc", "swagger", "openapi", "openapi.json", "swagger.json"];
 
+/// First segments under which other servers show what they have done.
+const COUNTS: [&str; 3] = ["stats", "statistics", "status"];
+
+/// First segments under which other servers say what they are.
+const VERSIONS: [&str; 2] = ["version", "info"];
+
+/// Paths of OpenAI's API.
+const OPENAI: [&str; 4] = ["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses"];
+
 const READY: &str = "GET /v2/health/ready says whether the server is ready, GET /v2/health/live whether it runs";
 const ALL_MODELS: &str = "POST /v2/repository/index lists its models";
 
@@ -125,6 +134,16 @@ fn path_hint(path: &str, offers: &Offers) -> String {
     if let Some(model) = segments(path).find_map(|segment| offers.model(segment)) {
         return usage(model);
     }
+    if COUNTS.contains(&&*first) {
+        return format!("GET /v2/models/stats tells what each model has done; {READY}");
+    }
+    if VERSIONS.contains(&&*first) {
+        return "GET /v2 tells the version of the server".to_owned();
+    }
+    if OPENAI.contains(&path) {
+        let examples = offers.examples().unwrap_or_else(|| ALL_MODELS.to_owned());
+        return format!("OpenAI's API is not offered: this server takes {examples}");
+    }
     let names = || offers.models.iter().map(|(name, _)| name.as_str());
     if let Some(model) = segments(path).find_map(|segment| offers.model(similar(segment, names())?)) {
         return format!("is '{}' meant? {}", model.0, usage(model));
@@ -170,6 +189,14 @@ pub fn of_region(service: &Service) -> Hint {
     Hint::new(service, || "name the region: POST /v2/systemsharedmemory/region/NAME/register".to_owned())
 }
 
+/// What the metrics listener answers elsewhere than at `/metrics`: nothing that a scraper would count.
+pub fn of_metrics_port(service: &Service) -> String {
+    match service.config.triton_release.is_later() {
+        true => "# GET /metrics shows the metrics; all other requests go to the server's HTTP port\n".to_owned(),
+        false => String::new(),
+    }
+}
+
 /// A path where something is only read, asked with another method.
 pub fn of_page(service: &Service) -> Hint {
     Hint::new(service, || "send GET".to_owned())
@@ -192,6 +219,10 @@ mod tests {
             ("/v2/metrics", "the metrics are at "),
             ("/health", "GET /v2/health/ready says"),
             ("/v2/health/other", "GET /v2/health/ready says"),
+            ("/status", "GET /v2/models/stats tells what each model has done; GET /v2/health/ready says"),
+            ("/v2/stats", "GET /v2/models/stats tells"),
+            ("/version", "GET /v2 tells the version of the server"),
+            ("/v1/chat/completions", "OpenAI's API is not offered: this server takes POST /v2/models/iris/infer, POST"),
             ("/docs", "start the server with --enable-docs-url=true"),
             ("/iris", "POST /v2/models/iris/infer with tensors, or POST /v1/models/iris:predict with plain values"),
             ("/v2/models/iris/predict", "POST /v2/models/iris/infer with tensors"),

@@ -31,7 +31,6 @@ mod metrics;
 mod page;
 mod predict;
 mod predictors;
-mod prior_knowledge;
 mod repeated;
 mod response;
 mod route;

@@ -73,7 +73,7 @@ async fn serve_connection(transport: TransportStream, metrics: Arc<MetricsProtoc
     drive_connection(Pin::new(&mut connection), http1::Connection::graceful_shutdown, watchdog, shutdown).await;
 }
 
-/// `/metrics` is the exposition, any other path is empty, any other method is refused. Source: Triton, recorded.
+/// `/metrics` is the exposition, any other path holds no metric, any other method is refused. Source: Triton, recorded.
 async fn handle<B>(service: &Arc<Service>, request: &Request<B>) -> Response<ResponseBody> {
     note_request("metrics", "");
     if request.method() != Method::GET {
@@ -85,7 +85,7 @@ async fn handle<B>(service: &Arc<Service>, request: &Request<B>) -> Response<Res
             offload(move || service.metrics_text()).await.unwrap_or_default()
         }
         "/metrics" => service.metrics_text(),
-        _ => String::new(),
+        _ => hints::of_metrics_port(service),
     };
     response::new(StatusCode::OK, EXPOSITION, Bytes::from(text))
 }

@@ -16,6 +16,7 @@ pub mod idle;
 pub mod listener;
 pub mod network;
 mod notices;
+pub mod opening;
 pub mod phase;
 pub mod phases;
 pub mod policy;

@@ -62,6 +62,8 @@ def busy(n: int) -> int:
     raise alipes.Overloaded("later")
 """
 
+STATS = "GET /v2/models/stats tells what each model has done; GET /v2/health/ready says"
+OPENAI = "OpenAI's API is not offered: this server takes POST /add, POST /busy, POST /v2/models/iris/infer and 5 more"
 HEALTH = "Not Found; GET /v2/health/ready says whether the server is ready, GET /v2/health/live whether it runs"
 IRIS = "POST /v2/models/iris/infer with tensors, or POST /v1/models/iris:predict with plain values"
 LISTED = (
@@ -106,6 +108,11 @@ TYPED = {
     "the path of SageMaker": Typed("POST", "/invocations", 404, LISTED, {}),
     "a path of nothing": Typed("GET", "/foo/bar", 404, LISTED),
     "the list of models": Typed("GET", "/v2/models", 404, LISTED),
+    "what it has done": Typed("GET", "/status", 404, f"Not Found; {STATS}"),
+    "statistics without V2": Typed("GET", "/stats", 404, f"Not Found; {STATS}"),
+    "the version": Typed("GET", "/version", 404, "Not Found; GET /v2 tells the version of the server"),
+    "a chat": Typed("POST", "/v1/chat/completions", 404, f"Not Found; {OPENAI}", {"messages": []}),
+    "an embedding": Typed("POST", "/v1/embeddings", 404, f"Not Found; {OPENAI}", {"input": ""}),
     "health": Typed("GET", "/health", 404, HEALTH),
     "health of Kubernetes": Typed("GET", "/healthz", 404, HEALTH),
     "readiness": Typed("GET", "/ready", 404, HEALTH),
@@ -164,6 +171,28 @@ TYPED = {
         {"sound": [], "loud": 1},
     ),
     "no argument at all": Typed("POST", "/louder", 422, "$.sound: is missing", {}),
+    "nothing at all": Typed(
+        "POST", "/louder", 422, "$.sound: is missing: the body is empty; send the arguments as a JSON object"
+    ),
+    "an argument in the query": Typed(
+        "POST", "/louder?sound=1", 422, "$.sound: is missing: the query is not read, and the body is empty; send the"
+    ),
+    "a number that JSON lacks": Typed(
+        "POST",
+        "/louder",
+        400,
+        "the body is no JSON: JSON is malformed: invalid character (byte 1); JSON has no NaN: send null where",
+        b"[NaN]",
+        JSON,
+    ),
+    "a dictionary as Python prints it": Typed(
+        "POST",
+        "/louder",
+        400,
+        "the body is no JSON: JSON is malformed: object keys must be strings (byte 1); JSON puts texts in double",
+        b"{'sound': [1]}",
+        JSON,
+    ),
     "an argument alone": Typed("POST", "/louder", 200, "", [1, 2]),
     "an argument alone, which curl calls a form": Typed("POST", "/louder", 200, "", b"[1, 2]", FORM),
     "an argument alone that does not fit": Typed("POST", "/louder", 422, "$[1]: expected float, got str", [1, "x"]),
@@ -243,6 +272,27 @@ def test_what_is_typed_over_http_is_answered_with_the_way_on(server: ServerProce
     if typed.status != 200:
         assert document["error"].startswith(typed.text)
         assert len(document["error"]) < 400 and document["error"].isprintable()
+
+
+def test_http_at_the_port_of_grpc_is_answered_in_its_own_words(server: ServerProcess) -> None:
+    connection = http.client.HTTPConnection(server.grpc, timeout=TIMEOUT_S)
+    connection.request("GET", "/v2/health/ready")
+    response = connection.getresponse()
+    assert (response.status, response.headers["Upgrade"]) == (426, "h2c")
+    assert json.loads(response.read())["error"].startswith("this port speaks gRPC, which needs HTTP/2: send this")
+    connection.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/v2/health/ready", "/metric"])
+def test_the_port_of_metrics_says_where_they_are(server: ServerProcess, path: str) -> None:
+    connection = http.client.HTTPConnection(server.metrics, timeout=TIMEOUT_S)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    assert (response.status, response.read().splitlines()) == (
+        200,
+        [b"# GET /metrics shows the metrics; all other requests go to the server's HTTP port"],
+    )
+    connection.close()
 
 
 def test_a_server_that_is_busy_says_when_to_come_again(server: ServerProcess) -> None:

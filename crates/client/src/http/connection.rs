@@ -179,6 +179,9 @@ fn is_success(head: &Head) -> bool {
     (200..300).contains(&head.status)
 }
 
+/// The status of a port that does not speak HTTP/1, such as that of gRPC. Source: RFC 9110, section 15.5.22.
+const NO_HTTP1: u16 = 426;
+
 /// What the server says with a status that is no success.
 fn refused(head: &Head, body: &[u8]) -> ClientError {
     let reported = serde_json::from_slice::<ErrorDocument>(body).map(|failure| failure.error);
@@ -186,7 +189,8 @@ fn refused(head: &Head, body: &[u8]) -> ClientError {
         true => format!("HTTP status {}", head.status),
         false => format!("HTTP status {}: {}", head.status, String::from_utf8_lossy(&body[..body.len().min(200)])),
     });
-    ClientError::new(Kind::Refused(code(head.status)), text)
+    let kind = if head.status == NO_HTTP1 { Kind::Broken } else { Kind::Refused(code(head.status)) };
+    ClientError::new(kind, text)
 }
 
 /// Number of the gRPC code that an HTTP status stands for.

@@ -8,7 +8,7 @@ from typing import Any, Final, get_origin
 from urllib.parse import parse_qsl
 
 from alipes.worker.apps.documents import Documents, encode
-from alipes.worker.apps.misfit import MALFORMED, TOO_LARGE, UNREADABLE_TYPE, Misfit
+from alipes.worker.apps.misfit import MALFORMED, MISSING, TOO_LARGE, UNREADABLE_TYPE, Misfit
 from alipes.worker.apps.plan import Plan
 from alipes.worker.apps.tensor_types import without_none
 
@@ -49,10 +49,10 @@ class Bodies:
             Misfit: If it does not fit, or is of a media type that the function does not take.
         """
         if content_type == "application/json":  # what nearly all clients send
-            return self._documents.read(body)
+            return self._document(body, query)
         kind = content_type.partition(";")[0].strip().lower()
         if self._is_document(kind, body):
-            return self._documents.read(body)
+            return self._document(body, query)
         if kind == _MULTIPART:
             return self._documents.convert(self._members(_parts(body, content_type)))
         if kind == _FORM:
@@ -65,6 +65,16 @@ class Bodies:
             )
         members = self._members(_pairs(query))
         return self._documents.convert({**members, self._file.name: body})
+
+    def _document(self, body: bytes, query: str) -> dict[str, Any]:
+        """The arguments in a document. An empty one is most likely an oversight."""
+        try:
+            return self._documents.read(body)
+        except Misfit as error:
+            if body or error.what != MISSING:
+                raise
+            instead = "the query is not read, and the body is empty" if query else "the body is empty"
+            raise Misfit(f"{MISSING}: {instead}; send the arguments as a JSON object", path=error.path) from error
 
     def _is_document(self, kind: str, body: bytes) -> bool:
         """Whether a body is JSON; what begins as a document is one, also where curl calls `-d '{...}'` a form."""

@@ -26,9 +26,31 @@ __all__ = ["Documents", "encode"]
 _MAX_KEYS: Final = 10_000
 """Most members of a dictionary among which the wrong one is looked for."""
 
+_NUMBERS_OF_PYTHON: Final = re.compile(rb"(?<![\w\"])-?(NaN|Infinity|nan|inf)(?![\w\"])")
+"""What Python's own writer of JSON makes of numbers that JSON lacks."""
+
 _CONSTANTS: Final = (bool, int, float, str, bytes, types.NoneType)
 
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_json)
+
+
+_MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What readers of JSON raise for a body that is none; `ValidationError` is a `DecodeError` and has to come before."""
+
+
+def _malformed(error: Exception, body: bytes) -> Misfit:
+    if isinstance(error, RecursionError):
+        return Misfit("the body is nested too deeply", status=MALFORMED)
+    return Misfit(f"the body is no JSON: {error}{_no_json(body)}", status=MALFORMED)
+
+
+def _no_json(body: bytes) -> str:
+    """What a malformed body most likely holds that JSON lacks."""
+    if found := _NUMBERS_OF_PYTHON.search(body):
+        return f"; JSON has no {found[1].decode()}: send null where the function takes None, or a tensor over V2"
+    if body.lstrip()[:2].replace(b" ", b"") in (b"{'", b"['"):
+        return "; JSON puts texts in double quotes"
+    return ""
 
 
 def encode(value: Any) -> bytes:
@@ -74,16 +96,15 @@ class Documents:
         Raises:
             Misfit: If it does not fit.
         """
+        body = body or b"{}"
         try:
-            return self._arguments(self._decoder.decode(body or b"{}"))
+            return self._arguments(self._decoder.decode(body))
         except msgspec.ValidationError as error:
             if (found := self._read_alone(error, body)) is not None:
                 return found
             raise self._with_choices(self._explain(error, body, strict=True)) from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Misfit(f"the body is no JSON: {error}", status=MALFORMED) from error
-        except RecursionError as error:
-            raise Misfit("the body is nested too deeply", status=MALFORMED) from error
+        except _MALFORMED as error:
+            raise _malformed(error, body) from error
 
     def convert(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a form: texts stand for numbers, bytes for files.
@@ -101,7 +122,7 @@ class Documents:
         """The arguments where the document is the value of the only one that is needed; None where it is not.
 
         Raises:
-            Misfit: If the document is no object, and does not fit that argument either.
+            Misfit: If the document is no object, and does not fit that argument either, or is malformed further on.
         """
         found = misfit_of(error)
         if self._alone is None or not self._members.is_meant(found):
@@ -114,8 +135,8 @@ class Documents:
             if found.path:
                 return None
             raise misfit_of(other) from other
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None  # it is malformed further on
+        except _MALFORMED as malformed:  # further on
+            raise _malformed(malformed, body) from malformed
         return self._arguments(self.type(**{self._alone.name: value}))
 
     def _arguments(self, read: Any) -> dict[str, Any]:
