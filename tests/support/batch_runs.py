@@ -124,7 +124,10 @@ class BatchProcess:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.communicate()
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None and not pipe.closed:
+                pipe.close()
+        self.process.wait()
 
     def wait(self) -> Done:
         """What it came to."""

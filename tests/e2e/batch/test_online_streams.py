@@ -308,13 +308,10 @@ def test_a_full_disk_ends_a_stream_and_room_continues_it(server: ServerProcess, 
 
 
 @pytest.mark.slow("starts two servers one after the other")
-def test_a_server_that_is_killed_is_found_again_and_nothing_is_lost(
-    serve: Serve, models: Path, folder: Path, notes: Path
-) -> None:
-    (notes / "go").touch()
+def test_a_server_that_is_killed_is_found_again_and_nothing_is_lost(serve: Serve, models: Path, folder: Path) -> None:
     frames = frames_of(4)
-    first = serve(models, environment={"NOTES": str(notes)})
-    second = serve(models, environment={"NOTES": str(notes)})
+    first = serve(models)
+    second = serve(models)
     with streaming(first, folder, url=[first.grpc, second.grpc], most_frames=4) as found:
         for number, frame in enumerate(frames):
             if number == 2:

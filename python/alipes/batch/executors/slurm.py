@@ -103,7 +103,7 @@ def supervised(command: str, name: str, array: str, log: str, options: Mapping[s
         "#SBATCH --requeue",
         "#SBATCH --open-mode=append",
         f"#SBATCH --signal=B:TERM@{_BEFORE_END_S}",
-        f"#SBATCH --output={log}",
+        f"#SBATCH --output={shlex.quote(str(log))}",
         *(f"#SBATCH --{option}={value}".rstrip("=") for option, value in options.items()),
         "",
         # Where Slurm kills this shell alone, as without control groups, the process ends with it.
