@@ -1,4 +1,4 @@
-"""Sentences of pages and of Python's comments name their subject: some words that hide it are refused."""
+"""Sentences of pages, of Python and of Rust name their subject: some words that hide it are refused."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-WRITTEN_FROM_CRATES = "docs/reference/limits.md"
-"""Its sentences are the comments of constants."""
 
 REFUSED = {
-    "say who it is: a client, a thread, anybody who ...": re.compile(r"\bwhoever\b", re.IGNORECASE),
-    "say what is the same": re.compile(r"(?:^|[.:|] |\n)The same, "),
+    "say who it is: a client, a thread, anybody who ...": re.compile("whoever", re.IGNORECASE),
+    "say what is the same": re.compile(r"(?:^|[.:|/!] |\n)The same, "),
     "say how often": re.compile(r"\bso manieth\b", re.IGNORECASE),
     "say what was done": re.compile(r"\bas it is asked\b", re.IGNORECASE),
 }
@@ -22,13 +20,13 @@ def texts() -> Iterator[Path]:
     yield from (path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
     yield from ROOT.glob("docs/**/*.md")
     yield from ROOT.glob("python/**/*.py")
+    yield from ROOT.glob("crates/*/**/*.rs")
 
 
 def test_no_sentence_hides_its_subject() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {mend}: {match.group().strip()!r}"
         for path in texts()
-        if str(path.relative_to(ROOT)) != WRITTEN_FROM_CRATES
         for mend, pattern in REFUSED.items()
         for match in pattern.finditer(path.read_text(encoding="utf-8"))
     ]
@@ -37,4 +35,6 @@ def test_no_sentence_hides_its_subject() -> None:
 
 def test_a_word_that_hides_the_subject_is_found() -> None:
     assert REFUSED["say what is the same"].search("absolute: The same, as a number.")
+    assert REFUSED["say what is the same"].search("    /// The same, copied.")
+    assert REFUSED["say who it is: a client, a thread, anybody who ..."].search("fn whoever_waits_is_woken() {")
     assert not REFUSED["say what is the same"].search("The same answer comes over gRPC.")

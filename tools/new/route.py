@@ -152,7 +152,7 @@ def _insert_route(plan: Plan, route: Route, variant: str, group: str, *, is_know
     any_fields = variant.replace("{ model, version }", "{ .. }")
     plan.insert(GROUP, f"{any_fields} => Group::{group},", inside=_GROUP, before="Route::WrongMethod { .. } => {")
     named = f'{any_fields} => "{route.name.replace("_", " ")}",'
-    plan.insert(KIND, named, inside=_NAME, before="// Whoever finds its model calls it a call.")
+    plan.insert(KIND, named, inside=_NAME, before="// An endpoint's handler reports a call once it knows the model.")
     if route.of_model:
         its_model = variant.replace("{ model, version }", "{ model, .. } => model,")
         plan.insert(KIND, its_model, inside=_ITS_MODEL, before='_ => "",')

@@ -46,12 +46,12 @@ impl ClientError {
         ClientError::new(kind, error.to_string())
     }
 
-    /// The same, behind the words of whoever used it.
+    /// What the socket of an open connection says, behind `doing`: the words of the code that used the socket.
     pub fn of_socket(doing: impl fmt::Display, error: &io::Error) -> ClientError {
         ClientError::new(ClientError::of_io(error).kind, format!("{doing}: {error}"))
     }
 
-    /// The same where HTTP/2 lies between.
+    /// What HTTP/2, or the socket below it, says of an open connection, behind `doing`.
     pub fn of_http2(doing: impl fmt::Display, error: &h2::Error) -> ClientError {
         match error.get_io() {
             Some(error) => ClientError::of_socket(doing, error),

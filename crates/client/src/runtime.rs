@@ -18,7 +18,8 @@ static SHARED: ArcSwapOption<Shared> = ArcSwapOption::const_empty();
 struct Shared {
     process: u32,
     handle: Handle,
-    /// Its end is the end of the thread: the runtime of whoever began second, at the same time, is given up.
+    /// Its drop ends the runtime's thread: where two threads begin a runtime at the same time, the second runtime is
+    /// given up.
     _stop: oneshot::Sender<()>,
 }
 

@@ -94,7 +94,7 @@ impl Target {
         self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(header))
     }
 
-    /// The same server, asked over encrypted connections.
+    /// The same server over encrypted connections.
     ///
     /// # Errors
     /// If no certificate can bear its name.

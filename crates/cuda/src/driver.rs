@@ -30,8 +30,8 @@ impl Driver {
     /// Loads a driver's library, by a path or a name, and starts it; none where it cannot be loaded, lacks a function,
     /// or has no device. It stays loaded.
     pub fn load(library: &OsStr) -> Option<Driver> {
-        // SAFETY: opening a library runs its initializers. The system's search path, or whoever names a path, decides
-        // which code that is, as for every program that uses a GPU.
+        // SAFETY: opening a library runs its initializers. The system's search path, or the caller that names a path,
+        // decides which code that is, as for every program that uses a GPU.
         let library = unsafe { Library::new(library) }.ok()?;
         // SAFETY: a library of this name is a CUDA driver, whose functions have kept their signatures under these names
         // since CUDA 11. It is never unloaded, see below.

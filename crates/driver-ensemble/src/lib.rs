@@ -1,7 +1,7 @@
 //! Ensembles: models that answer a request together, step by step, without a byte leaving the server in between.
 //!
 //! What may be called when is decided by [`alipes_scheduler::ensemble`]; here the steps are called and the caller is
-//! answered. A run has no thread and no task: whoever brings an answer of a step takes the run on from there.
+//! answered. A run has no thread and no task: the thread that brings the answer of a step takes the run on from there.
 //!
 //! Where all steps are quick models of this process, whose instances are free, no run is needed: a batch of requests
 //! goes through all of them at once.

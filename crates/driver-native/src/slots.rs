@@ -61,7 +61,7 @@ impl Slots {
         Slots { table, passive: Vec::new() }
     }
 
-    /// The same, and copies that are held and never used.
+    /// These copies of the model, and beside them copies that are held and never used.
     #[must_use]
     pub fn beside(self, passive: Vec<Loaded>) -> Slots {
         Slots { passive: passive.into_iter().map(slot).collect(), ..self }

@@ -1,8 +1,8 @@
 //! Models whose state lives here: each live sequence has a slot, and a request costs little more than its bytes.
 //!
-//! Nothing is queued where it can be answered at once: whoever brings a request carries it out, unless another request
-//! of the same sequence has its turn. That one is then followed by it. Only where an update writes so much that a
-//! network thread would be held up does a helper of the pool drive the slot.
+//! No request is queued that can be answered at once: the thread that brings a request executes it, unless another
+//! request of the same sequence has its turn. Then the thread that executes the other request executes this one next.
+//! Only where an update writes so much that a network thread would be held up does a helper of the pool drive the slot.
 
 #![forbid(unsafe_code)]
 
@@ -271,7 +271,7 @@ impl Sequences {
 enum Entered {
     /// It has its turn in this slot, on this thread.
     NextRequest(usize, NextRequest<State, Pending>),
-    /// It is left to whoever drives its slot.
+    /// It is left to the thread that drives its slot.
     Left,
     /// It may not.
     Refused(Refusal, Pending),

@@ -78,7 +78,7 @@ impl Drop for Aborting {
 
 /// Tells the callee, once dropped, that the caller has let go of a response, so that more may be sent.
 pub struct Receipt {
-    // Not kept alive: a call that was withdrawn is over, whoever still looks at its responses.
+    // Not kept alive: a call that was withdrawn is over, even while the worker still holds its responses.
     caller: Weak<Caller>,
     bytes: u64,
 }

@@ -1,7 +1,7 @@
 //! Asking the model of a worker whether it is ready: its `is_ready`, where it has one.
 //!
-//! One question at a time: whoever asks while one is open waits for the same answer. A worker answers on a thread of
-//! its own, so that one that executes does not look dead.
+//! One question at a time: a caller that asks while a question is open waits for the answer to that question. A worker
+//! answers on a thread of its own, so that a worker that executes does not look dead.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -85,7 +85,7 @@ impl Checks {
         let mut state = self.state.lock();
         if let Some(open) = &mut state.open {
             let until = open.sent_at + CHECK_TIMEOUT;
-            // Whoever comes later than that need not wait for what others have waited for in vain.
+            // A caller that comes after the time-out need not wait for an answer that others have waited for in vain.
             if alipes_clock::now() >= until {
                 return (Answer::Known(false), None);
             }

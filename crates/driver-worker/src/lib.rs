@@ -90,8 +90,8 @@ const PLAIN_DEPTH: u32 = 32;
 /// Requests that a decoupled worker holds at most: those that are still being answered count as well.
 const DECOUPLED_DEPTH: u32 = 1024;
 
-/// The same, where memory is to be small. More than one: those that are still being answered may wait for calls of
-/// their own model, which need a place beside them.
+/// Requests that a decoupled worker holds at most where memory is to be small. More than one: requests that are still
+/// being answered may wait for calls of their own model, which need a place beside them.
 const SMALL_DECOUPLED_DEPTH: u32 = 8;
 
 /// Most slots that a batching model gets.

@@ -196,8 +196,8 @@ pub(super) struct InRing {
 }
 
 impl InRing {
-    /// Wakes the worker if it sleeps; to be called without any lock. It may run in this thread's place at once, and
-    /// whoever receives its first message would wait for each lock that this thread still holds.
+    /// Wakes the worker if it sleeps; to be called without any lock. The worker may run in this thread's place at once,
+    /// and the thread that receives the worker's first message would wait for each lock that this thread still holds.
     pub(super) fn wake(&self) {
         self.link.wake();
         self.callers.iter().for_each(|caller| caller.catch_up());

@@ -359,7 +359,7 @@ impl Life<'_> {
         let look = look(&mut state);
         let Some(verdict) = self.claims.as_mut().map(|claims| claims.judge(alipes_clock::now(), look)) else { return };
         if verdict == Verdict::Rest {
-            // Under the lock: whoever places the next request wakes this task again.
+            // Under the lock: the thread that places the next request wakes this task again.
             state.watched = false;
             self.claims = None;
         }

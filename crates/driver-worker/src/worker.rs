@@ -150,8 +150,8 @@ impl State {
         waits.collect()
     }
 
-    /// Puts answers to calls into the worker's mail ring, as far as there is room. The link, where there were some:
-    /// whoever waits for them is to be woken once the lock is released.
+    /// Puts answers to calls into the worker's mail ring, as far as there is room. Returns the link where there were
+    /// some: once the lock is released, the caller has to wake the worker's thread that waits for them.
     #[must_use = "who waits for an answer sleeps until he is woken"]
     pub fn post_mail(&mut self) -> Option<LinkHandle> {
         let link = self.link.as_mut()?;
@@ -239,7 +239,7 @@ impl Worker {
     }
 }
 
-/// Word of a worker whose link makes no sense, from whoever found out to its supervisor.
+/// Word of a worker whose link makes no sense, from the thread that found out to the worker's supervisor.
 #[derive(Default)]
 pub struct Damage {
     what: Mutex<Option<String>>,

@@ -120,7 +120,7 @@ impl Press {
         offload(move || self.apply_here(&pieces)).await.flatten()
     }
 
-    /// The same on the spot.
+    /// The message, compressed on the calling thread; none where it would be no smaller.
     pub(super) fn apply_here(self, pieces: &[Bytes]) -> Option<Vec<u8>> {
         let compressed = match self.encoding {
             Encoding::Identity => return None,
@@ -223,7 +223,7 @@ mod tests {
         press.apply_here(&[Bytes::copy_from_slice(message)]).expect("it becomes smaller")
     }
 
-    /// The same where there is room for everything.
+    /// The message, expanded under a budget that has room for everything.
     fn expand_here(message: &[u8], encoding: Encoding, most: usize) -> Result<Bytes, InferError> {
         super::expand_here(message, encoding, most, &Budget::new(u64::MAX)).map(|(expanded, _)| expanded)
     }

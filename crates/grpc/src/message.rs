@@ -50,7 +50,7 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    /// The same with a lower limit on the size of messages.
+    /// These terms, with limits of at most so many bytes on the size of messages.
     pub(super) fn at_most(self, bytes: usize) -> Receiving {
         let Receiving { encoding, max_bytes, max_expanded_bytes } = self;
         Receiving { encoding, max_bytes: max_bytes.min(bytes), max_expanded_bytes: max_expanded_bytes.min(bytes) }

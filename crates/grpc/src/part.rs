@@ -83,7 +83,7 @@ pub(super) struct Growing {
     piece: Bytes,
 }
 
-/// The same in its new place.
+/// The beginning of a message in its new place, with the piece behind it.
 pub(super) struct Grown(Part);
 
 impl Grown {

@@ -81,7 +81,7 @@ impl ResponseBody {
         Ok(ResponseBody::pieces(Pieces::from_iter([prefix, message])))
     }
 
-    /// The same as for `inference`, compressed where that makes it smaller.
+    /// The response that `inference` makes, compressed where that makes it smaller.
     ///
     /// # Errors
     ///

@@ -212,7 +212,7 @@ impl Received {
         }
     }
 
-    /// The same with one more piece of the network's.
+    /// This body with one more piece of the network's.
     ///
     /// # Errors
     ///

@@ -137,7 +137,7 @@ fn ready_only(text: &[u8]) -> Result<bool, InferError> {
     Value::parse(text)?.find("ready").map_or(Ok(false), Value::as_bool)
 }
 
-/// The same, in the words of releases after 2.51.
+/// Whether the body of an index request asks for ready models alone; errors are in the words of releases after 2.51.
 fn ready_only_or_refused(text: &[u8]) -> Result<bool, InferError> {
     let no_flag = || InferError::invalid("Invalid value for 'ready': expected a boolean");
     if text.is_empty() {

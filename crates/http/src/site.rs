@@ -1,9 +1,9 @@
 //! Requests that a browser sends for a page of another site: refused where they change something.
 //!
 //! A browser sends the POST of a page to any server that its machine reaches, and asks only then whether the page may
-//! read the answer. So a page could load a model on the machine of whoever looks at it. A page cannot set `Origin` or
-//! `Sec-Fetch-Site`; other clients send neither, and are not looked at. Source: the Fetch standard, and *Fetch Metadata
-//! Request Headers*.
+//! read the answer. So a page could load a model on the machine of the person who looks at that page. A page cannot set
+//! `Origin` or `Sec-Fetch-Site`; other clients send neither, and are not looked at. Source: the Fetch standard, and
+//! *Fetch Metadata Request Headers*.
 //!
 //! A page whose own name leads to this machine by now (DNS rebinding) is of the same origin as the server. Its name is
 //! one of the public DNS, which a server of this machine has where a proxy gives it one.

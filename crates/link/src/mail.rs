@@ -41,8 +41,8 @@ pub enum MailOutcome<'a> {
     Empty,
 }
 
-/// A [`Mail`] as the worker receives it. Whoever received it sends [`crate::outgoing::OutMessage::Released`] with its
-/// lease, once nothing views its tensors any more.
+/// A [`Mail`] as the worker receives it. Once nothing views its tensors any more, the worker sends
+/// [`crate::outgoing::OutMessage::Released`] with its lease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceivedMail {
     /// Which call.

@@ -86,7 +86,7 @@ impl RequestSlots {
         self.link.header().request_bell.ring();
     }
 
-    /// Wakes whoever waits for the answer to a call.
+    /// Wakes the worker's thread that waits for the answer to a call.
     pub fn wake_caller(&self) {
         self.link.header().mail_bell.ring();
     }

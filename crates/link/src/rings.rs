@@ -128,7 +128,8 @@ pub(crate) fn message_word(frame_bytes: u64, private_bytes: u64) -> u64 {
     private_bytes << 32 | frame_bytes
 }
 
-/// The length of the frame, and the other bytes, as whoever wrote the word claims.
+/// The length of the frame, and the bytes of tensors that the reader copies beside it, as the writer of the word
+/// claims.
 pub(crate) fn of_message_word(word: u64) -> (u64, u64) {
     (word & u64::from(u32::MAX), word >> 32)
 }

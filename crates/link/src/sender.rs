@@ -125,7 +125,8 @@ impl Sender {
         }
     }
 
-    /// The same without waiting. False: there is no room now, and nothing was sent.
+    /// Writes a message and posts it without waiting; in an abandoned link it may go nowhere. False: there is no room
+    /// now, and nothing was sent.
     pub fn try_send(&self, message: &OutMessage<'_>) -> Result<bool, SendError> {
         if self.is_abandoned() {
             return Ok(true);

@@ -158,7 +158,8 @@ impl ServerEnd {
         }
     }
 
-    /// Wakes whoever waits for the answer to a call; to be called after [`ServerEnd::post`], outside of locks.
+    /// Wakes the worker's thread that waits for the answer to a call; to be called after [`ServerEnd::post`], outside
+    /// of locks.
     pub fn wake_caller(&self) {
         self.slots.wake_caller();
     }

@@ -255,8 +255,9 @@ impl WorkerEnd {
         Ok(sent)
     }
 
-    /// The same for a message that nobody waits for. While requests are executed it does not ring the doorbell: the
-    /// server finds it together with what follows, their answers at the latest, and is woken once.
+    /// Sends a message that nobody waits for, without waiting. False: there is no room now, and nothing was sent. While
+    /// requests are executed, this does not ring the doorbell: the server finds the message together with those that
+    /// follow, the answers to these requests at the latest, and is woken once.
     ///
     /// # Errors
     ///

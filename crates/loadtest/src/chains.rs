@@ -94,7 +94,8 @@ impl Chains {
         self.take_if(|_| true).expect("it is wanted")
     }
 
-    /// The same, if so many requests are wanted; an id is used for those alone that are sent.
+    /// The next chain, under the next id, if as many requests as it has are wanted; a chain that is not sent uses no
+    /// id.
     pub fn take_if(&self, is_wanted: impl FnOnce(usize) -> bool) -> Option<Chain> {
         let whole = self.all[self.begun.fetch_add(1, Ordering::Relaxed) % self.all.len()].clone();
         is_wanted(whole.len()).then(|| {

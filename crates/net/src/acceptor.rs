@@ -55,7 +55,8 @@ pub struct Acceptor {
     tls: Option<Arc<Tls>>,
     capacity: Arc<Capacity>,
     probation: Arc<Probation>,
-    /// Who gives way where there is no capacity; none rejects whoever comes then.
+    /// The open connections, one of which gives way to a new one where there is no capacity; without this list, the new
+    /// one is rejected.
     turnover: Option<Arc<Turnover>>,
     events: Arc<EventQueue>,
     /// Permits to send a rejected client the reason.
@@ -185,7 +186,7 @@ impl Acceptor {
         }
     }
 
-    /// A permit for whoever has come, at the cost of another connection.
+    /// A permit for a new connection, at the cost of one that is open.
     fn exchange(&self) -> Option<ConnectionPermit> {
         self.turnover.as_ref().filter(|turnover| turnover.evict())?;
         self.capacity.acquire_in_exchange()

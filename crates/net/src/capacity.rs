@@ -154,8 +154,8 @@ pub async fn reject(encrypted: bool, most: usize, mut stream: Carrier) {
     .await;
 }
 
-/// The same without a task, and so without another descriptor: writes what fits into the socket's buffer, which the
-/// answer does, and lets the connection be closed.
+/// Answers a client with the reason of its rejection, without a task and so without another descriptor: writes what
+/// fits into the socket's buffer, which the answer does, and lets the connection be closed.
 pub fn reject_at_once(stream: &Accepted, why: &str) {
     let response = rejection(why);
     // What cannot be written to a client that has left is no loss.
@@ -176,8 +176,8 @@ where
     Ok(())
 }
 
-/// The same on every listener: a gRPC client that is rejected in HTTP/2 connects again at once, and one that reads
-/// HTTP/1 backs off and reports the server as unavailable.
+/// The answer to a rejected client, in HTTP/1 on every listener: a gRPC client that is rejected in HTTP/2 connects
+/// again at once, and one that reads HTTP/1 backs off and reports the server as unavailable.
 fn rejection(why: &str) -> String {
     let body = format!(r#"{{"error":"{why}"}}"#);
     format!(

@@ -144,7 +144,8 @@ impl Network {
         });
         for Listener { socket, protocol, tls } in listeners {
             let kind = protocol.policy().kind;
-            // Metrics report on a server that is full, to whoever asks now.
+            // The metrics listener answers on a server that is full too: it has a capacity of its own, and old
+            // connections give way to new ones.
             let (capacity, turnover) = match kind {
                 ListenerKind::Metrics => (Capacity::of(limits::METRICS_MAX_CONNECTIONS), Some(Arc::default())),
                 ListenerKind::Http | ListenerKind::Grpc => (Arc::clone(clients), None::<Arc<Turnover>>),

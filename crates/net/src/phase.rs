@@ -13,7 +13,8 @@ use crate::wakeup::polled_when_woken;
 pub enum Phase {
     /// Connections are accepted and requests served.
     Open,
-    /// The same, but each answer says that its connection ends, and connections without a request end after a grace.
+    /// As [`Phase::Open`], but each answer says that its connection ends, and connections without a request end after a
+    /// grace.
     Draining,
     /// Requests that come from now on are refused; those that came before are served.
     Refusing,
@@ -61,7 +62,7 @@ impl Shutdown {
         };
         // Every turn of a connection comes by here, and a poll of the channel takes a lock that all share.
         let later = polled_when_woken(phase.wait_for(|phase| *phase > seen)).await;
-        // Whoever could tell of a phase is gone: so is the network.
+        // The sender of phases is gone: so is the network.
         later.map_or(Phase::Closed, |phase| *phase)
     }
 
@@ -73,8 +74,8 @@ impl Shutdown {
         }
     }
 
-    /// Ends when a connection that has not begun anything has had its grace; without one, at the cut. Whoever comes
-    /// during a drain has time to ask.
+    /// Ends when a connection that has not begun anything has had its grace; without a grace, at the cut. A client that
+    /// connects during a drain has time to send a request.
     pub async fn overdue(self, grace: Option<Duration>) {
         let cut = self.clone().reached(Phase::Cut);
         let Some(grace) = grace else { return cut.await };
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_polled_last_is_woken_by_the_next_phase() {
+    async fn the_task_that_polled_last_is_woken_by_the_next_phase() {
         let (sender, receiver) = watch::channel(Phase::Open);
         let mut shutdown = Shutdown::new(receiver);
         let mut ended = shutdown.clone();
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(woken.count(), before + 1);
     }
 
-    /// A task that is polled at once by whoever wakes it, and gone once it has ended.
+    /// A task that the thread which wakes it polls at once, and that is gone once it has ended.
     struct Prompt(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
 
     impl Prompt {
@@ -180,10 +181,10 @@ mod tests {
         }
     }
 
-    /// The channel tells its listeners of a phase in eight groups, one after the other. Who waits for the next phase in
-    /// a group that is still to be told of this one is woken for nothing, and has to wait again.
+    /// The channel wakes its receivers in eight groups, one after the other. A task that waits for the next phase in a
+    /// group which is still to be woken for this one is woken for nothing, and has to wait again.
     #[test]
-    fn each_phase_comes_to_whoever_waits_for_it_while_others_are_still_woken() {
+    fn each_phase_reaches_a_waiting_task_while_others_are_still_woken() {
         use Phase::{Closed, Closing, Cut, Draining, Open, Refusing};
         // Chance chooses the group.
         for _ in 0..64 {

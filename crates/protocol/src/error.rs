@@ -170,7 +170,7 @@ impl InferError {
         InferError::new(Code::Internal, message)
     }
 
-    /// The same error, found elsewhere.
+    /// The same error with this origin.
     #[must_use]
     pub fn at(mut self, origin: Origin) -> InferError {
         self.origin = origin;

@@ -208,9 +208,9 @@ pub const HTTP2_DATA_CREDIT_BYTES: usize = 64 * 1024;
 /// about a millisecond's work.
 pub const HTTP2_FRAMES_PER_QUANTUM: u32 = 512;
 
-/// The same for a connection that owes more than `HTTP2_FRAMES_ON_TRUST` frames: a few calls. Of these connections one
-/// has its turn in each `HTTP2_DEBTOR_INTERVAL`, so that floods take a tenth of a core of each network thread, and
-/// others wait for a fraction of a millisecond, however many flood.
+/// Frames of HTTP/2 that a connection which owes more than `HTTP2_FRAMES_ON_TRUST` frames may bring in a turn: a few
+/// calls. Of these connections one has its turn in each `HTTP2_DEBTOR_INTERVAL`, so that floods take a tenth of a core
+/// of each network thread, and others wait for a fraction of a millisecond, however many flood.
 pub const HTTP2_FRAMES_PER_SMALL_QUANTUM: u32 = 32;
 
 /// Time between two such turns on a network thread.
@@ -254,8 +254,8 @@ pub const TURN_CPU_TIME: Duration = Duration::from_millis(20);
 /// first to touch the memory.
 pub const TURN_BYTES: usize = 2 << 20;
 
-/// The same for each further turn of a connection that had more to move than fits into one: several of them share a
-/// thread, and a small request waits for a turn of each, more than once.
+/// Most bytes that a connection receives and sends in each further turn, where it had more to move than fits into one
+/// turn: several such connections share a thread, and a small request waits for a turn of each, more than once.
 pub const FURTHER_TURN_BYTES: usize = 128 << 10;
 
 /// Most connections that a network thread takes on in a turn. Each has its first turn right behind, which reads its

@@ -1,7 +1,7 @@
 //! Memory that a caller shares with the server, as far as the codecs know it.
 //!
-//! A tensor may lie in a region that the caller has registered instead of in the message. A codec reads where; what is
-//! there is the business of whoever keeps the regions.
+//! A tensor may lie in a region that the caller has registered instead of in the message. A codec reads where the
+//! tensor lies; its bytes are the business of the implementation of [`Regions`].
 
 use std::borrow::Cow;
 

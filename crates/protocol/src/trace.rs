@@ -252,7 +252,7 @@ impl Drop for Group {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A record is whole between any two lines, whoever panicked.
+    // Each record is whole between any two lines, so a thread that panicked with the lock has left none half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -2,10 +2,11 @@
 //!
 //! A body is charged as room is made for it, so a length that is only announced holds nothing, and is looked at before
 //! the first byte is read: what cannot fit is refused at once. The charge goes with the largest tensor of the request
-//! and ends when that is let go of, however the request ends and whoever has left. Answers are counted in the same way
-//! until the connection has sent them. Their memory is taken already, so one may overrun the limit; while it is
-//! overrun, further answers and all requests are refused, the smallest included, since nobody knows how much comes of
-//! them. Inputs that are converted to another datatype are charged beside the body until that is let go of.
+//! and ends when that tensor is let go of, however the request ends, also where its client has left. Answers are
+//! counted in the same way until the connection has sent them. Their memory is taken already, so one may overrun the
+//! limit; while it is overrun, further answers and all requests are refused, the smallest included, since nobody knows
+//! how much comes of them. Inputs that are converted to another datatype are charged beside the body until that is let
+//! go of.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -183,7 +184,7 @@ impl Charge {
         }
     }
 
-    /// The same bytes, with which the charge ends.
+    /// The same bytes: when they are let go of, the charge ends.
     pub fn over(self, data: Bytes) -> Bytes {
         if self.budget.is_none() {
             return data;

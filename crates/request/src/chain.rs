@@ -39,7 +39,7 @@ impl Chain {
         Arc::new(Chain { name: Arc::clone(name), caller, holder, executes, wait: None })
     }
 
-    /// The same for a call with this number.
+    /// This chain with the number of its call, where somebody may have to wait for this call in vain.
     pub fn waiting(self: Arc<Chain>, wait: Option<WaitId>) -> Arc<Chain> {
         match wait {
             None => self,

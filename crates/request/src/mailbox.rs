@@ -284,7 +284,7 @@ impl Responses {
         future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The same for who polls.
+    /// Polls for the next response; none after the last. What is given counts as taken, so the model may give more.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Response>> {
         if self.ended {
             return Poll::Ready(None);

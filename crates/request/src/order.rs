@@ -81,7 +81,7 @@ impl Order {
 
     fn pass(&self, number: u64, answer: Option<Bound>, last: bool) {
         let mut line = self.line.lock();
-        // A place that was given up has nothing to say any more, whoever still speaks for it.
+        // Answers that still come for a place which was given up are dropped.
         let place = number.checked_sub(line.first).and_then(|place| usize::try_from(place).ok());
         let Some(held) = place.and_then(|place| line.places.get_mut(place)) else { return };
         held.answers.extend(answer);

@@ -108,7 +108,8 @@ impl Responder {
         Responder::stream_through(Mailbox::new())
     }
 
-    /// The same through a mailbox that counts, or is read in another way.
+    /// A responder for any number of answers, and where they will arrive: through a mailbox that counts them, or is
+    /// read in another way.
     pub fn stream_through(mailbox: Arc<Mailbox>) -> (Responder, Responses) {
         let (responder, caller) = Responder::into_mailbox(&mailbox, 0);
         (responder, Responses::new(mailbox, caller))
@@ -252,9 +253,9 @@ pub fn answer_one(responder: Responder, answer: Answer) {
 #[derive(Default)]
 pub struct AnswerBatch {
     away: Vec<(Arc<CompletionQueue>, Vec<Completion>)>,
-    // For readers, who may lock what the giver has locked now.
+    // Answers for readers, whose code may take locks that the thread which answers holds now.
     read: Vec<Completion>,
-    // For those who wait for their turn; whoever it sets free may be a reader too.
+    // Answers that wait for their turn; the answers that one of them sets free may be for readers too.
     ordered: Vec<InTurn>,
 }
 

@@ -99,7 +99,7 @@ impl ControlQueue {
         waiting.calls.pop_front()
     }
 
-    /// Takes no more requests, drops those that wait, and wakes whoever waits for one.
+    /// Takes no more requests, drops those that wait, and wakes the thread that waits in `next`.
     pub fn close(&self) {
         let mut waiting = self.waiting.lock();
         waiting.closed = true;

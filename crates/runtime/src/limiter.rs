@@ -162,7 +162,7 @@ impl Drop for Limited {
     fn drop(&mut self) {
         let mut state = self.limiter.0.lock();
         for &member in self.members.iter().flatten() {
-            // Whoever held something is gone with the version.
+            // An instance that held resources is gone with the version.
             state.arbiter.dismiss(member);
             while state.arbiter.release(member, false) {}
         }

@@ -1,4 +1,4 @@
-//! The event loops of the network threads, for whoever has to wait for something there.
+//! The event loops of the network threads, for code that has to wait for something on one of them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,8 +27,9 @@ impl Reactors {
 
     /// One of those event loops that watch worker processes: half of them, each in turn.
     ///
-    /// Models that call each other are handed from one worker to the next by whoever watches them. Where that is one
-    /// thread rather than two, no other has to be woken, and nobody waits for a worker's locks.
+    /// Where models call each other, the event loops that watch their workers pass each call from one worker to the
+    /// next. Where one event loop watches both workers, no other thread has to be woken, and none waits for a worker's
+    /// locks.
     pub fn pick_watch(&self) -> Option<&Handle> {
         let handles = self.handles.get()?;
         let watching = handles.len().div_ceil(2).max(1);

@@ -2,8 +2,8 @@
 //!
 //! An instance asks before an execution, is let in when all that it takes is there, and gives it back afterwards. Those
 //! that wait are let in by turns: each execution moves its instance back by its priority, so that one of priority 2
-//! gets half the turns of one of priority 1. Whoever lacks something keeps it from all behind: nobody is overtaken for
-//! good. Those behind who take none of it go ahead.
+//! gets half the turns of one of priority 1. An instance that lacks a resource keeps that resource from all instances
+//! behind it: none is overtaken for good. Instances behind it that take none of that resource go ahead.
 //!
 //! Source: the rules are those of Triton's rate limiter, but for two. There one that lacks something holds up
 //! everybody; and one that has long been idle, or is new, has all the turns until it has executed as often as the

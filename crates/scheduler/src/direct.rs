@@ -37,7 +37,7 @@ impl<W> Direct<W> {
         }
     }
 
-    /// Whoever is first goes at once.
+    /// The first request goes at once.
     pub(crate) fn outlook(&self, now: Instant) -> Option<Outlook> {
         (!self.queue.is_empty()).then_some(Outlook { due: now, requests: 1, why: Why::Alone })
     }

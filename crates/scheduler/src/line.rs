@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_the_others_keep_their_order() {
+    fn other_requests_keep_their_order_whichever_one_leaves() {
         for leaver in 0..3 {
             let (mut line, keys) = line(&[1, 2, 3]);
             let left = line.remove(keys[leaver]).work;

@@ -226,10 +226,11 @@ impl<W: Work> Queue<W> for ModelQueue<W> {
 }
 
 impl<W: Work> ModelQueue<W> {
-    /// Sees to it that somebody comes for what waits: the waiter in time, else an idle instance, else whoever is busy.
+    /// Sees to it that an instance comes for the requests that wait: the waiter in time, else an idle instance, else
+    /// one that is busy now.
     fn attend(&mut self, now: Instant) -> Effect {
         if self.waiter.is_none() && !self.instances.is_any_idle() {
-            // Whoever is done first looks at what waits; until then nothing is gained by looking.
+            // The first instance that is done looks at the requests that wait; until then nothing is gained by looking.
             return Effect::None;
         }
         match (&self.waiter, self.scheduler.due(now)) {

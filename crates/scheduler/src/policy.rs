@@ -34,7 +34,7 @@ impl DynamicPolicy {
         self
     }
 
-    /// The same with other batches, of at most so many rows.
+    /// This policy with other batches, of at most so many rows.
     pub(crate) fn batched(self, batching: Batching, largest: u32) -> DynamicPolicy {
         let batch = batching.batch.clamp(1, largest);
         let max_queue_delay = batching.max_queue_delay.min(LONGEST);
@@ -81,7 +81,7 @@ impl Priorities {
         own.map_or(self.default_policy, |(_, policy)| *policy)
     }
 
-    /// Whether requests wait in the order of arrival, for as long as it takes, whoever they are.
+    /// Whether all requests wait in the order of arrival, for as long as it takes, whatever their priority.
     pub fn are_plain(&self) -> bool {
         self.levels < 2 && self.default_policy.is_open() && self.policies.iter().all(|(_, policy)| policy.is_open())
     }

@@ -1,8 +1,9 @@
 //! The live sequences of a model that keeps its own state: who may go on, whose turn it is, and whose time is over.
 //!
 //! Each live sequence has a slot of its own, so sequences never wait for each other. The requests of one sequence have
-//! their turns one after the other, in the order in which they came. Whoever finds a slot at rest drives it until
-//! nothing waits there any more; the state is handed to the driver and back, so that nobody else can touch it.
+//! their turns one after the other, in the order in which they came. The caller that finds a slot at rest drives this
+//! slot until nothing waits there any more; the state is handed to that caller and back, so that no other thread can
+//! touch it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};

@@ -55,7 +55,7 @@ impl Finishing {
         self.held.settle(outputs)
     }
 
-    /// The same on another thread.
+    /// Finishes outputs as `finish` does, on another thread.
     ///
     /// # Errors
     ///

@@ -33,7 +33,8 @@ pub async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
 
 /// Runs work here, or off the network threads where it takes long; none where it panics there.
 pub async fn offload_if<T: Send + 'static>(takes_long: bool, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    // Boxed: hardly any work takes long, and whoever waits for it would hold the room for it always.
+    // Boxed: hardly any work takes long, and unboxed, every future that awaits this one would always hold the room for
+    // it.
     if takes_long { Box::pin(offload(work)).await } else { Some(work()) }
 }
 

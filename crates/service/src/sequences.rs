@@ -29,7 +29,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// The same, or the state is none of such a model, or there is no slot.
+    /// As for `sequence_state`, or the state is none of such a model, or there is no slot.
     pub async fn restore_sequence(
         &self,
         name: &str,

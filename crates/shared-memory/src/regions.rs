@@ -18,7 +18,7 @@ use crate::region::{Location, MemoryKind, Region, RegionStatus};
 /// Prefix of keys that belong to the processes of Triton's Python models, which may run beside this server.
 const RESERVED_PREFIX: &str = "triton_python_backend_shm_region_";
 
-/// Most regions that whoever unregisters them unmaps itself.
+/// Most regions that the thread which unregisters them unmaps itself.
 const UNMAPPED_AT_ONCE: usize = 16;
 
 /// The parameter with which a tensor names its region.
@@ -88,7 +88,7 @@ impl Regions {
         self.register_on(driver, name, handle, device_id, byte_size)
     }
 
-    /// The same with a driver that is given.
+    /// Opens the memory with this driver and registers it under a name.
     pub(crate) fn register_on(
         &self,
         driver: &'static Driver,

@@ -22,7 +22,8 @@ pub struct SequenceSpec {
     /// The first execution waits until so many requests of sequences with a slot are queued; later ones do not.
     #[serde(default)]
     pub held_until: usize,
-    /// The same for requests of sequences that wait for a slot.
+    /// The first execution waits until so many requests of sequences that wait for a slot are queued; later ones do
+    /// not.
     #[serde(default)]
     pub held_until_backlog: usize,
 }

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_steps_back_once_whoever_starts_it() {
+    fn a_thread_that_inherits_a_computing_priority_steps_back_no_further() {
         let computing = || {
             set(Priority::Compute);
             niceness_and_policy()

@@ -10,7 +10,7 @@ use crate::version::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};
 /// of its own for.
 const IS_AN_AUTHORITY: &str = "CaUsedAsEndEntity";
 
-/// The same of a certificate in between that may not issue others.
+/// What the library says of a certificate in between that may not issue others, which it has no error of its own for.
 const IS_NO_AUTHORITY: &str = "EndEntityUsedAsCa";
 
 /// What the sentences say that depends on whose certificate it is, and on who looks at it.

@@ -12,7 +12,7 @@ use crate::error::{ClientError, Kind};
 use crate::socket::{self, Socket, failed};
 use crate::target::Target;
 
-/// Connects; the connection has to be driven by whoever runs it.
+/// Connects; the caller has to drive the connection.
 ///
 /// # Errors
 /// If nobody is there, or does not speak HTTP/2, within the target's time.

@@ -2,8 +2,8 @@
 //!
 //! A server that refuses a client's certificate says so when the client has begun to write, and closes the connection.
 //! The client's next write fails, while the reason lies there unread; and of a write that failed HTTP/2 tells its calls
-//! nothing. So a write that fails counts as done, and whoever reads next is told the reason, or of the write if there
-//! is none.
+//! nothing. So a write that fails counts as done, and the next read gives the reason, or the error of the write if
+//! there is no reason.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -36,7 +36,8 @@ impl Encrypted {
     fn written<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>, done: T) -> Poll<io::Result<T>> {
         let Poll::Ready(Err(error)) = outcome else { return outcome };
         self.broken = Some(error);
-        // Whoever waits to read may have looked before; a connection that cannot be written to has an end to read.
+        // The task that waits to read may have polled before the write failed; a connection that cannot be written to
+        // has an end to read.
         cx.waker().wake_by_ref();
         Poll::Ready(Ok(done))
     }

@@ -39,7 +39,7 @@ impl Security {
         Ok(Security { config: client::config(roots, identity, &[])?, name })
     }
 
-    /// The same for a server at `host`, asked over `wire`.
+    /// What the connections to a server at `host`, over `wire`, are encrypted with.
     ///
     /// # Errors
     /// If no certificate can bear that name.

@@ -15,7 +15,7 @@ use crate::waiting::Waited;
 
 /// A byte stream.
 pub enum Socket {
-    /// Looked after by whoever waits for it.
+    /// Read and written by the thread that waits for it, which sleeps in the read or write.
     Waited(Waited),
     /// Over TCP.
     Tcp(TcpStream),
@@ -29,8 +29,8 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// The same for the thread that waits for it. What is encrypted stays as it is: a turn of it may take several
-    /// reads.
+    /// This socket as one that its thread waits for. An encrypted socket stays as it is: one of its turns may take
+    /// several reads.
     ///
     /// # Errors
     /// What the system says.

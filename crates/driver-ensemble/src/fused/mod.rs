@@ -2,9 +2,9 @@
 //!
 //! Step by step, each request waits in each model's queue, and each model gathers and splits its batches. Where models
 //! take a few microseconds, that costs more than they do. So where nothing forbids it, requests wait in a queue of the
-//! ensemble's own; whoever takes a batch from there claims an instance of each model, gathers once, runs the steps one
-//! right after the other on the whole batch, and splits once. What waits in front of a model goes first: where an
-//! instance is not free, the requests go step by step.
+//! ensemble's own; the thread that takes a batch from there claims an instance of each model, gathers once, runs the
+//! steps one right after the other on the whole batch, and splits once. What waits in front of a model goes first:
+//! where an instance is not free, the requests go step by step.
 //!
 //! - `plan`: whether the models allow it, and how it goes.
 //! - `claims`: the instances.
@@ -164,7 +164,7 @@ impl Fusing {
         again.then_some(now)
     }
 
-    /// The same for a thread of the pool.
+    /// When a thread of the pool that finds an instance busy tries again; none where the requests go step by step.
     fn retry_in_pool_at(&self, now: Instant) -> Option<Instant> {
         let slow = Duration::from_nanos(self.slow_ns.load(Ordering::Relaxed));
         let mut busy_since = self.busy_since.lock();
@@ -294,7 +294,7 @@ fn fuse(ensemble: &Ensemble, model: &Arc<ModelVersion>, batch: &mut Batch, claim
     let Some(plan) = judged.plan.as_ref().filter(|_| is_open) else { return Outcome::Apart };
     let Some(claims) = claims::all(&parts, &plan.models) else { return Outcome::Busy };
     batch.go(&Way { model, plan, parts: &parts, claims: &claims, claimed_at });
-    // First the instances, which whoever is answered may ask for next.
+    // The instances are free before the answers leave: a client that is answered may need them for its next request.
     drop(claims);
     executor::collect(|| batch.send());
     if batch.requests.is_empty() { Outcome::Answered } else { Outcome::Left }

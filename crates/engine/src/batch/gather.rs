@@ -43,7 +43,7 @@ impl Gather {
     /// # Errors
     ///
     /// `Internal` where the requests of a batch carry different inputs, or inputs of different datatypes or of
-    /// different shapes after axis 0: whoever forms batches must keep such requests apart.
+    /// different shapes after axis 0: the caller, which forms the batch, must keep such requests apart.
     pub fn gather<'a, R>(&'a mut self, requests: R) -> Result<Views<'a>, EngineError>
     where
         R: IntoIterator<Item: IntoIterator<Item = Member<'a>>>,

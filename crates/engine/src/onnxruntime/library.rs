@@ -76,8 +76,8 @@ fn unusable(path: &Path, why: impl std::fmt::Display) -> EngineError {
 
 /// Makes sure that `ort` will find all that it asserts, so that a bad library is an error and not a panic.
 fn probe(path: &Path) -> Result<(), EngineError> {
-    // SAFETY: opening a library runs its initializers. The path comes from whoever runs the server, who names code to
-    // execute here on purpose, as with any plugin.
+    // SAFETY: opening a library runs its initializers. The path comes from the operator of the server, who names code
+    // to execute here on purpose, as with any plugin.
     let library = unsafe { libloading::Library::new(path) };
     let library = library.map_err(|error| unusable(path, format!("does not load: {error}")))?;
     // SAFETY: every ONNX Runtime since 1.0 exports this function with this signature; another library that exports the
@@ -105,11 +105,11 @@ fn check_version(base: &sys::OrtApiBase, path: &Path) -> Result<(), EngineError>
 
 fn open(path: &Path) -> Result<Environment, EngineError> {
     let builder = ort::init_from(path).map_err(|error| unusable(path, format!("does not load: {error}")))?;
-    // This switch comes after the environment's first report; whoever hands the path in sets `ORT_DISABLE_TELEMETRY` in
-    // the process's environment, which counts from the start.
+    // This switch comes after the environment's first report; the control plane, which hands the path in, sets
+    // `ORT_DISABLE_TELEMETRY` in the process's environment, which counts from the start.
     let environment = builder.with_name("alipes").with_telemetry(false).build()?;
-    // Every error comes back as a value and is told once, by us; a second telling on stderr could be provoked at will
-    // by whoever sends bad requests.
+    // Every error comes back as a value, and this server reports it once. If the library wrote it to stderr as well, a
+    // client that sends bad requests could fill stderr at will.
     environment.set_log_level(LogLevel::Fatal);
     Ok(environment)
 }

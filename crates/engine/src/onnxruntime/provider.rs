@@ -107,7 +107,7 @@ fn why_it_does_not_load(file: &Path) -> Option<String> {
 /// Source: `onnxruntime.preload_dlls`, which does the same for programs in Python.
 pub fn open_libraries(files: &[PathBuf]) {
     for file in files.iter().filter(|file| file.is_absolute()) {
-        // SAFETY: opening a library runs its initializers. The files are those of packages that whoever runs the
+        // SAFETY: opening a library runs its initializers. The files are those of packages that the operator of the
         // server has installed beside ONNX Runtime for this purpose.
         if let Ok(library) = unsafe { libloading::Library::new(file) } {
             // Left open: the provider finds only libraries that are open by then.

@@ -36,7 +36,7 @@ enum Stored {
     Window(Bytes),
     /// Sums that are not complete yet, of all channels.
     Singles(Vec<f32>),
-    /// The same in double precision.
+    /// Sums that are not complete yet, of all channels, in double precision.
     Doubles(Vec<f64>),
 }
 
@@ -54,7 +54,7 @@ impl StreamingModel {
     ///
     /// # Errors
     ///
-    /// `Internal` where the update is not as long as the model's input: whoever checks requests has let it pass.
+    /// `Internal` where the update is not as long as the model's input: the check of requests has let it pass.
     pub fn run(&self, state: &mut State, update: &[u8], outputs: &mut Vec<OutputTensor>) -> Result<(), EngineError> {
         match self {
             StreamingModel::Snapshotter(snapshotter) => snapshotter.run(state, update, outputs),

@@ -1,6 +1,6 @@
 //! When a step is called: paths of gjson, of which there has to be something in a body.
 //!
-//! The paths of conditions come from whoever runs the graph, the bodies from anyone. Source: gjson v1.18, which
+//! The paths of conditions come from the operator of the graph, the bodies from anyone. Source: gjson v1.18, which
 //! KServe's router uses.
 
 mod compare;

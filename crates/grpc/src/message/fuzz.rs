@@ -97,7 +97,7 @@ fn arrive(pieces: &[&[u8]], aligned_at: usize, receiving: Receiving, budget: &Ar
     Arrived { messages: arrived, end: Ok(messages.is_between()) }
 }
 
-/// The same by a reader that is given everything.
+/// What comes of a call for a reader that has all bytes at once.
 fn expected(mut wire: &[u8], receiving: Receiving) -> Arrived {
     let mut messages = Vec::new();
     let end = loop {

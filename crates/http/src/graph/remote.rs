@@ -68,7 +68,7 @@ impl Remote {
     ) -> Result<(Reply<Bytes>, Charge), Failure> {
         let call = self.exchange(url, body, headers, max_bytes, budget);
         let outcome = match self.step_timeout {
-            // A body that is late is told apart by Go's client; whoever waits has the same of it.
+            // Go's client tells a late body apart; for the caller who waits, both are the same.
             Some(time) => timeout(time, call).await.unwrap_or(Err(CallFault::Slow)),
             None => call.await,
         };

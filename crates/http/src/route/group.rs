@@ -41,7 +41,8 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// Whether a server that stops refuses the request. Whoever moves sequences elsewhere may still read their states.
+    /// Whether a server that stops refuses the request. States of sequences may still be read, so that a client can
+    /// move its sequences to another server.
     pub fn is_refused_at_stop(&self, path: &'a str) -> bool {
         !matches!(self, Route::SequenceState { .. }) && self.group(path).is_some_and(Group::is_refused_at_stop)
     }
@@ -76,7 +77,7 @@ fn unknown_group(path: &str) -> Option<Group> {
     })
 }
 
-/// The same of a path below `/v1/`.
+/// The group of a path below `/v1/` that names no route: that of the routes beside it.
 fn unknown_v1_group(rest: &str) -> Group {
     let segments: SmallVec<[&str; 8]> = rest.split('/').collect();
     match segments[..] {

@@ -187,7 +187,7 @@ impl Route<'_> {
             Route::WrittenPage { .. } => "written page",
             Route::Graph => "graph",
             Route::RouterReady => "ready",
-            // Whoever finds its model calls it a call.
+            // An endpoint's handler reports a call once it knows the model.
             Route::Endpoint { .. }
             | Route::NamedRepository
             | Route::Undecodable

@@ -22,7 +22,7 @@ pub fn get<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
     if method == Method::GET { route } else { Route::WrongMethod { plain } }
 }
 
-/// The same for one that takes POST.
+/// A route that takes POST; `plain` is how Triton labels the refusal of other methods.
 pub fn post<'a>(method: &Method, plain: bool, route: Route<'a>) -> Route<'a> {
     if method == Method::POST { route } else { Route::WrongMethod { plain } }
 }

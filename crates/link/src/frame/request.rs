@@ -24,7 +24,7 @@ pub(crate) fn write<'a>(
     write_tensors(writer, inputs, place);
 }
 
-/// Reads a request; slot, ticket, rows and time are filled in by whoever claimed it.
+/// Reads a request. The worker end that claimed it fills in its slot, ticket, rows and time.
 pub(crate) fn read(reader: &mut Reader<'_>, view: &View) -> Result<Request, Malformed> {
     let request = Request {
         slot: 0,

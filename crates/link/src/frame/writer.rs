@@ -49,7 +49,7 @@ impl<'a> Writer<'a> {
         self.bytes(&value.to_le_bytes());
     }
 
-    /// How many items or bytes follow. A frame with more than 2^32 is too long for whoever would place it.
+    /// How many items or bytes follow. A frame with more than 2^32 of them is too long, and no arena takes it.
     pub fn count(&mut self, count: usize) {
         self.u32(u32::try_from(count).unwrap_or(u32::MAX));
     }

@@ -1,4 +1,4 @@
-//! Fuzzers of both ends beside whoever writes into their memory: an input is what is written where.
+//! Fuzzers of both ends, beside a process that writes into their memory: an input says what it writes, and where.
 
 use alipes_testkit::fuzz::Fuzzer;
 

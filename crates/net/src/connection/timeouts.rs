@@ -77,7 +77,8 @@ impl Watchdog {
         &self.activity
     }
 
-    /// Begins in a phase of the network, before anything was read. Whoever comes during a drain has time to ask.
+    /// Begins in a phase of the network, before anything was read. A client that connects during a drain has time to
+    /// send a request.
     pub fn begin_in(&mut self, phase: Phase) {
         self.activity.ending.reach(phase);
         if phase >= Phase::Draining {

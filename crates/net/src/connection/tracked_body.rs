@@ -28,9 +28,10 @@ impl<B> TrackedBody<B> {
         TrackedBody { body, call, in_pieces: false, rest: Bytes::new() }
     }
 
-    /// The same over HTTP/2, whose library holds data until the client opens a window for it, and does not report for
-    /// how long. It receives large slices in pieces, so that it polls for more at each progress, and their last bytes
-    /// as a copy, so that the data it holds after its last poll is small.
+    /// Keeps the call open until the body is dropped, over HTTP/2. The HTTP/2 library holds data until the client opens
+    /// a window for it, and does not report for how long. The library receives large slices in pieces, so that it polls
+    /// for more at each progress, and their last bytes as a copy, so that the data it holds after its last poll is
+    /// small.
     #[inline]
     pub fn in_pieces(body: B, call: Call) -> TrackedBody<B> {
         TrackedBody { in_pieces: true, ..TrackedBody::new(body, call) }

@@ -1,4 +1,5 @@
-//! Request messages of gRPC, damaged: whoever reads them early, in pieces or at once comes to the same end.
+//! Damaged request messages of gRPC: readers of their beginning, of pieces and of the whole message come to the same
+//! end.
 
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
 use alipes_protocol::codec::proto::{Splitter, decode_request, first_raw_tensor, named_model};

@@ -195,7 +195,7 @@ fn check_response(wire: &[u8]) {
                 continue;
             }
             assert!(check_output(&output.name, output.datatype, &output.shape, output.data.len()).is_ok());
-            // Whoever reads strings finds out whether they are whole.
+            // Only a reader of strings finds out whether they are whole.
             let _ = elements::count(&output.data);
         }
     }

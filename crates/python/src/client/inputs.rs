@@ -159,8 +159,9 @@ impl Buffer {
         if length == 0 {
             return &[];
         }
-        // SAFETY: the object keeps so many bytes at this address until the buffer is released. Whoever writes to them
-        // meanwhile gets a mixture sent, as with any library that reads arrays without the interpreter.
+        // SAFETY: the object keeps so many bytes at this address until the buffer is released. A thread that writes to
+        // them meanwhile has a mixture of old and new bytes sent, as with any library that reads arrays without the
+        // interpreter.
         unsafe { std::slice::from_raw_parts(self.0.buf.cast(), length) }
     }
 }

@@ -98,8 +98,8 @@ impl Port {
 
     fn message_input<'a>(&'a self, memory: &'a Memory) -> MessageInput<'a> {
         // SAFETY: the array has so many bytes at this address and is held by the caller, as the interpreter is, until
-        // the request is encoded. Whoever writes to them meanwhile gets a mixture sent, as with any library that reads
-        // arrays which others write to.
+        // the request is encoded. A thread that writes to them meanwhile has a mixture of old and new bytes sent, as
+        // with any library that reads arrays which other threads write to.
         let data = unsafe { std::slice::from_raw_parts(memory.data.as_ptr(), memory.bytes) };
         MessageInput {
             name: &self.name,

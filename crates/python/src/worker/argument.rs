@@ -51,7 +51,7 @@ pub fn text<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyString>> {
     Some(PyString::new(object.py(), std::str::from_utf8(bytes.as_bytes()).ok()?))
 }
 
-/// The same, copied.
+/// A text as [`text`] takes it, copied.
 pub fn string(object: &Bound<'_, PyAny>) -> Option<String> {
     Some(text(object)?.to_str().ok()?.to_owned())
 }

@@ -24,7 +24,7 @@ pub struct Memory {
     pub bytes: usize,
 }
 
-// SAFETY: an address is a number like any other; whoever reads through it holds what keeps the memory alive.
+// SAFETY: an address is a number like any other; code that reads through it holds what keeps the memory alive.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}

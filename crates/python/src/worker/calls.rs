@@ -78,7 +78,7 @@ fn execute_for<'py>(
     Ok(Bound::new(py, only_response(py, link, call)?)?.into_any())
 }
 
-/// The same in a thread of its own; gives a future of the running event loop.
+/// Calls the model that a request names, in a thread of its own; gives a future of the running event loop.
 pub fn execute_soon<'py>(request: &Bound<'py, InferenceRequest>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = request.py();
     let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;

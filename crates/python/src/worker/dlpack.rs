@@ -91,7 +91,7 @@ pub fn export<'py>(memory: Memory, owner: &Bound<'py, PyAny>) -> PyResult<Bound<
     unsafe { Bound::from_owned_ptr_or_err(owner.py(), capsule) }
 }
 
-/// Called by whoever took the tensor, on any thread, with or without the interpreter.
+/// The taker of the tensor calls this, on any thread, with or without the interpreter.
 unsafe extern "C" fn delete_exported(managed: *mut Managed) {
     // SAFETY: the taker calls this once, with what `export` made.
     let owner = unsafe { Box::from_raw((*managed).context.cast::<Exported>()) }.owner;
@@ -112,8 +112,9 @@ unsafe fn release_anywhere(object: *mut ffi::PyObject) {
     if unsafe { ffi::Py_IsInitialized() } == 0 {
         return;
     }
-    // SAFETY: it attaches a thread that is not attached, whoever detached it or even if Python has never seen it, and
-    // else only counts. Where the end begins meanwhile, the thread stops here for good. The reference is the caller's.
+    // SAFETY: `PyGILState_Ensure` attaches a thread that is not attached, whichever library has detached it and even if
+    // Python has never seen it; on an attached thread it only counts. Where the interpreter begins to end meanwhile,
+    // the thread stops here for good. The reference is the caller's.
     unsafe {
         let before = ffi::PyGILState_Ensure();
         ffi::Py_DECREF(object);

@@ -26,7 +26,7 @@ pub fn wrong_arguments(supported: &str, argument: &Bound<'_, PyAny>) -> PyErr {
     wrong("__init__(): incompatible constructor arguments", supported, argument)
 }
 
-/// The same of a method.
+/// The `TypeError` of a method, in the form that models and their tests look for.
 pub fn wrong_call(method: &str, supported: &str, argument: &Bound<'_, PyAny>) -> PyErr {
     wrong(&format!("{method}(): incompatible function arguments"), supported, argument)
 }

@@ -29,7 +29,7 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Has `generation` notice every fork from now on, whoever asks for it.
+/// Has `generation` notice every fork from now on. Further calls change nothing: a process has one handler.
 pub fn watch() -> io::Result<()> {
     static WATCHED: OnceLock<i32> = OnceLock::new();
     // SAFETY: the handler uses atomics and closes descriptors, which may be done in a child of a process with several

@@ -10,9 +10,9 @@ use super::calls;
 use super::link::Link;
 use super::response::InferenceResponse;
 
-/// Most responses of an iterator whose tensors lie in memory that the server lends, and most bytes of them. Whoever
-/// goes through them may keep them all, and the called model sends further ones only while few are on loan: tensors
-/// beyond this are copied.
+/// Most responses of an iterator whose tensors lie in memory that the server lends, and most bytes of these tensors.
+/// The calling model may keep all responses that it goes through, and the called model sends further ones only while
+/// few are on loan: tensors beyond these limits are copied.
 const MAX_BORROWED_RESPONSES: usize = 16;
 const MAX_BORROWED_BYTES: usize = 4 << 20;
 

@@ -218,7 +218,7 @@ impl Link {
         self.send_from_drop(&OutMessage::Released { lease: number });
     }
 
-    /// The same for a little memory that nobody waits for: the server need not be woken for it alone.
+    /// Gives back a little memory that nobody waits for: the server need not be woken for it alone.
     pub fn release_quietly(&self, number: u64) {
         let message = OutMessage::Released { lease: number };
         if !self.is_forked() && self.end.try_send_quietly(&message) == Ok(false) {

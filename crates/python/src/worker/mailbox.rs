@@ -1,4 +1,4 @@
-//! Answers to this process's calls: whoever waits first fetches the mail for all who wait.
+//! Answers to this process's calls: the first thread that waits fetches the mail for all threads that wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

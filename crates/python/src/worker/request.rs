@@ -282,7 +282,7 @@ impl InferenceRequest {
         calls::execute(slf, decoupled)
     }
 
-    /// The same as an awaitable of the running event loop.
+    /// Calls the model as `exec` does, and gives an awaitable of the running event loop.
     #[pyo3(signature = (decoupled = false))]
     fn async_exec<'py>(slf: &Bound<'py, Self>, decoupled: bool) -> PyResult<Bound<'py, PyAny>> {
         calls::execute_soon(slf, decoupled)

@@ -37,12 +37,13 @@ impl BodyKey {
         BodyKey { load, header_length, body, digest }
     }
 
-    /// Its hash. Two bodies may share one, so whoever finds a response compares the bodies.
+    /// The hash of the body, under which the cache keeps the response. Two bodies may share a hash, so the lookup that
+    /// finds a response compares the bodies.
     pub fn key(&self) -> Key {
         Key { request: self.digest, outputs: SmallVec::new() }
     }
 
-    /// The same with a copied body, whose memory nobody else holds or changes.
+    /// This key with a copy of the body, whose memory nobody else holds or changes.
     pub fn copied(self) -> BodyKey {
         BodyKey { body: super::copy(&self.body), ..self }
     }

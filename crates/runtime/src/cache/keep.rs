@@ -65,7 +65,8 @@ impl responder::Keep for Keep {
         if let (Err(error), Some(cache)) = (inserted, &model.cache) {
             cache.warn(&model, error);
         }
-        // Once it is there: whoever comes from now on finds it.
+        // Only now, with the response in the cache: an equal request that no longer finds a leader finds the response
+        // there.
         let followers = leader.map(|leader| leader.coalescing.end(&leader.in_flight)).unwrap_or_default();
         followers.into_iter().filter_map(|pending| arrive(&model, pending, &cached)).collect()
     }

@@ -44,7 +44,8 @@ pub fn drive_once<T: Claimed>(run: T) -> Option<T> {
     drive_while(run, || false)
 }
 
-/// The same for one batch after the other, as long as it may go on.
+/// Drives an instance for one batch after the other, as long as it may go on, on a thread that others need as well.
+/// Gives back a run that has to wait, for a thread that can.
 pub fn drive_while<T: Claimed>(run: T, mut may_go_on: impl FnMut() -> bool) -> Option<T> {
     loop {
         match run.step() {

@@ -184,7 +184,7 @@ pub trait LocalInstances {
 
 /// One loaded copy of a model in this process.
 pub trait Instance: Send + Sync {
-    /// Whether sizes tell how long inputs of so many bytes take. To be asked by whoever has claimed the instance.
+    /// Whether sizes tell how long inputs of so many bytes take. The caller must have claimed the instance.
     fn sizes_tell(&self, bytes: usize) -> bool;
 
     /// Executes inputs that the caller has gathered; the caller splits the outputs and answers.

@@ -145,7 +145,7 @@ pub struct ModelVersion {
     pub failing: AtomicBool,
     /// What each instance executes before it serves.
     pub samples: Vec<Sample>,
-    /// Held by whoever gives the version other instances.
+    /// Held by the thread that gives the version other instances, and by the tuner while it looks at the version.
     pub changing: Mutex<()>,
     configuration: ArcSwap<Configuration>,
     /// Each request that it has taken in and not answered yet has a clone of it.
@@ -262,8 +262,8 @@ impl ModelVersion {
         self.spec.endpoint.as_ref().is_some_and(|endpoint| endpoint.whole || endpoint.predict)
     }
 
-    /// Whether a network thread may submit a request itself: whoever checks its words, or compares it with requests
-    /// whose answers are kept, looks at all of their bytes.
+    /// Whether a network thread may submit a request itself: checking the request's strings, and comparing the request
+    /// with those whose answers are cached, reads all of their bytes.
     pub fn submits_at_once(&self, request: &InferRequest) -> bool {
         let all = self.cache.is_some();
         let looked_at = request.inputs.iter().filter(|tensor| all || tensor.datatype == Datatype::Bytes || request.raw);
@@ -366,8 +366,8 @@ impl ModelVersion {
         }
     }
 
-    /// The cache, where an answer that it has can be given at once: whoever asks does not wait for those who came
-    /// before, and the model has not failed.
+    /// The cache, where an answer in it can be given at once: the model answers without regard to the order of
+    /// requests, and it has not failed.
     pub fn ready_answers(&self) -> Option<&Cached> {
         self.cache().filter(|_| self.order.is_none() && !self.failing.load(Ordering::Acquire))
     }

@@ -14,8 +14,8 @@ use crate::sequences::{Sequences, Visit};
 /// No request has it: visits share batches with visits alone.
 const KEY: u64 = u64::MAX;
 
-/// Longest wait for a slot, in microseconds. One whose sequence has just been answered for the last time is free a
-/// moment later; for one that others hold, whoever puts a state had better ask elsewhere.
+/// Longest wait of a visit for a slot, in microseconds. A slot whose sequence has just had its last answer is free a
+/// moment later; where other sequences hold all slots, a client that puts a state had better try another server.
 const SLOT_WAIT_US: u64 = 5_000_000;
 
 impl PendingRequest {

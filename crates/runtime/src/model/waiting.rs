@@ -4,11 +4,11 @@
 //! or themselves, may so come to wait in a circle. A call is refused exactly when it would close one: when, of those
 //! who could answer it, each waits for a call that in turn can never be answered.
 //!
-//! What is assumed: whoever waits for nothing ends some time, and whoever is free takes what waits longest. Where a
-//! request has to wait for a certain instance, or for what others of its model hold (sequences, the rate limiter,
-//! answers in order, decoupled models), every instance of the model has to be able to go on. Whoever has several calls
-//! open waits for all of them. What the rate limiter gives to *other* models is not looked at: two models that call
-//! each other and share a resource can still wait for each other.
+//! What is assumed: a holder that waits for no call ends some time, and a free instance takes the request that has
+//! waited longest. Where a request has to wait for a certain instance, or for what other requests of its model hold
+//! (sequences, the rate limiter, answers in order, decoupled models), every instance of the model has to be able to go
+//! on. A holder with several open calls waits for all of them. What the rate limiter gives to *other* models is not
+//! looked at: two models that call each other and share a resource can still wait for each other.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -171,8 +171,8 @@ impl Waits {
     }
 }
 
-/// A call that is waited for, until this is dropped: before its last answer is given, since whoever gets that may call
-/// again at once.
+/// A call that is waited for, until this is dropped. That happens before the last answer is given, since the caller
+/// that gets this answer may call again at once.
 pub struct Wait {
     waits: Arc<Waits>,
     id: WaitId,

@@ -313,7 +313,7 @@ fn requests_that_run_alone_are_all_run() {
 }
 
 #[test]
-fn whoever_completes_a_batch_has_it_run_though_nobody_s_time_is_up() {
+fn a_request_that_completes_a_batch_has_it_run_before_any_delay_ends() {
     check(false, || {
         let version = Version::new(Scheduler::dynamic(pairs(FOREVER)), 2, 2);
         let accepted = submit_from(&version, 2, 2, |number| number == 1);
@@ -477,7 +477,7 @@ fn requests_that_come_back_run_in_the_end() {
 }
 
 #[test]
-fn requests_that_wait_too_long_end_once_whoever_notices() {
+fn requests_that_wait_too_long_end_once_whichever_thread_notices() {
     for timeout_action in [TimeoutAction::Reject, TimeoutAction::Delay] {
         check(true, move || {
             let default_timeout = Duration::from_millis(1);
@@ -494,7 +494,7 @@ fn requests_that_wait_too_long_end_once_whoever_notices() {
     }
 }
 
-/// The checker finds what it is there for: here whoever wakes a sleeper looks first whether there is one.
+/// The checker finds what it is there for: here the thread that wakes a sleeper looks first whether there is one.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_wake_up_that_comes_before_the_sleep_and_is_forgotten_is_found() {

@@ -59,7 +59,7 @@ impl SequencePolicy {
         slots.max(1) as usize
     }
 
-    /// The same within what the clock can express.
+    /// This policy with its times within what the clock can express.
     pub(super) fn bounded(mut self) -> SequencePolicy {
         self.max_idle = self.max_idle.min(LONGEST_IDLE);
         if let Strategy::Direct { max_queue_delay, .. } = &mut self.strategy {

@@ -16,8 +16,8 @@ const REMEMBERED: usize = 100;
 /// Measurements in a row that miss the objective before something is done, unless one misses it by far.
 const MISSED_IN_A_ROW: u32 = 2;
 
-/// The same after a long time in which it was kept: any traffic has a bad moment once in a while, after which every
-/// change seems to help.
+/// Measurements in a row that miss the objective before something is done, after a long time in which the objective was
+/// kept: any traffic has a bad moment once in a while, after which every change seems to help.
 const MISSED_IN_A_ROW_AT_LAST: u32 = 3;
 
 /// A share of late requests that is no accident.

@@ -20,7 +20,7 @@ fn submit(queue: &mut ModelQueue<Request>, now: Instant, requests: usize, rows: 
 }
 
 #[test]
-fn a_shorter_delay_wakes_whoever_waits_and_counts_from_the_arrival() {
+fn a_shorter_delay_wakes_the_waiter_and_counts_from_the_arrival() {
     let (start, mut queue, mut batch) = (zero(), queue(10), Vec::new());
     assert_eq!(queue.submit(start, request(0, 1)).expect("taken in"), Effect::Start(0));
     assert_eq!(queue.next(start, 0, &mut batch).0, Next::WaitUntil(start + ms(10)));
@@ -32,7 +32,7 @@ fn a_shorter_delay_wakes_whoever_waits_and_counts_from_the_arrival() {
 }
 
 #[test]
-fn under_a_longer_delay_whoever_waits_waits_on() {
+fn under_a_longer_delay_the_waiter_waits_on() {
     let (start, mut queue, mut batch) = (zero(), queue(10), Vec::new());
     let _ = queue.submit(start, request(0, 1)).expect("taken in");
     assert_eq!(queue.next(start, 0, &mut batch).0, Next::WaitUntil(start + ms(10)));

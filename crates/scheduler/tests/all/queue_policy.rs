@@ -97,7 +97,7 @@ fn a_request_of_higher_priority_changes_the_next_batch() {
 }
 
 #[test]
-fn the_delay_counts_from_whoever_has_waited_longest_at_any_level() {
+fn the_delay_counts_from_the_oldest_request_of_all_levels() {
     let start = zero();
     let batching = DynamicPolicy { priorities: levels(2, 2), ..policy(4, &[4], ms(10)) };
     let mut scheduler = with(batching, start, &[request(0)]);
@@ -193,7 +193,7 @@ fn a_request_brings_a_shorter_limit_only_where_it_may_and_there_is_one() {
 }
 
 #[test]
-fn shorter_limits_pass_first_whoever_came_first() {
+fn shorter_limits_pass_first_whatever_the_order_of_arrival() {
     let start = zero();
     let policy = QueuePolicy { allow_timeout_override: true, ..timeout(TimeoutAction::Reject, ms(30)) };
     let requests = [request(0), request(1).timeout(ms(20)), request(2).timeout(ms(10))];

@@ -229,7 +229,7 @@ fn a_sequence_is_ended_between_its_requests() {
     let place = stage.enter(1, START, 10).unwrap().unwrap();
     assert_eq!(stage.streams.end(&1), Err(NotPut::Busy));
     stage.step(place).unwrap();
-    assert_eq!(stage.streams.end(&1), Err(NotPut::Busy), "whoever drives it finds it there");
+    assert_eq!(stage.streams.end(&1), Err(NotPut::Busy), "its driver finds it there");
     assert_eq!(stage.step(place), None);
     assert_eq!(stage.streams.end(&1), Ok(Some(vec![10])));
     assert_eq!(stage.run(1, GO_ON, 11), Err(Refusal::NotStarted));
@@ -331,7 +331,7 @@ proptest! {
                 Event::Step { key } => {
                     let played = driven.get(&key).and_then(|&place| stage.step(place));
                     prop_assert_eq!(&played, &slow.step(stage.now, key));
-                    // Whoever drives a slot goes on until there is nothing to be taken.
+                    // The driver of a slot goes on until there is nothing to be taken.
                     if let Some(&place) = driven.get(&key)
                         && slow.sequences.get(&key).is_none_or(|one| one.line.is_empty())
                     {

@@ -63,7 +63,7 @@ async fn a_drain_answers_the_next_request_and_says_that_it_was_the_last() {
         assert_eq!(summary(&connection.head().await), ("200", true));
         assert!(connection.rest().await.contains("\"echo\""));
     }
-    // Whoever connects now is answered too.
+    // A client that connects now is answered too.
     let mut late = endpoint.connect();
     assert!(late.send(LIVE).await);
     assert_eq!(summary(&late.head().await), ("200", true));
@@ -84,7 +84,7 @@ async fn a_drain_closes_connections_without_a_request_after_its_grace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_comes_during_a_drain_without_a_grace_has_time_to_ask() {
+async fn a_client_that_connects_in_a_drain_without_a_grace_has_time_to_ask() {
     let none = ConnectionSpec { exit_grace_s: 0.0, ..ConnectionSpec::default() };
     let endpoint = Endpoint::open(ListenerKind::Http, none, KeepaliveSpec::default(), []);
     let mut early = connect(&endpoint).await;

@@ -33,7 +33,8 @@ fn ensemble(service: &Arc<Service>, name: &str, outputs: &[&str], steps: &[serde
     narrow_ensemble(service, name, outputs, steps, 0)
 }
 
-/// The same with room for so many calls at each step.
+/// Version 5 of an ensemble with the input `X` and these outputs, published, with room for `most` calls at each step,
+/// or for any number where `most` is 0.
 fn narrow_ensemble(
     service: &Arc<Service>,
     name: &str,

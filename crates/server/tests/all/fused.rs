@@ -31,7 +31,7 @@ const WIDTH: usize = 2;
 enum Makes {
     /// Adds so much to the sum of its inputs.
     Sum(u8),
-    /// The same, in rows that are one value longer.
+    /// The sum of its inputs, in rows that are one value longer.
     Longer,
     /// One row too few.
     Fewer,
@@ -141,7 +141,7 @@ fn adder(name: &str, inputs: &[&str], makes: Makes, most: u32, instances: usize)
     )
 }
 
-/// The same, of a specification that lacks only what all have alike.
+/// A model, which looks quick, of a specification that lacks only what all models have alike.
 fn model_of(makes: Makes, instances: usize, spec: Value) -> Arc<ModelVersion> {
     let spec = with(
         spec,
@@ -316,7 +316,7 @@ proptest! {
     }
 
     #[test]
-    fn each_of_many_requests_gets_its_own_whoever_asks_the_models_meanwhile(
+    fn concurrent_requests_fused_or_step_by_step_get_their_own_answers(
         makes in vec((0u8..9).prop_map(Makes::Sum), 1..4), batches: bool, instances in 1usize..3,
         sizes in vec(1usize..4, 1..12),
     ) {

@@ -154,7 +154,7 @@ async fn a_draining_connection_takes_its_leave() {
     let server = open().await;
     let stream = TcpStream::connect(server.address).await.unwrap();
     let handshake = http2::handshake::<_, _, Empty<Bytes>>(TokioExecutor::new(), TokioIo::new(stream));
-    // Whoever holds the sender could go on calling: that the connection ends is the server's doing.
+    // The client holds the sender and could go on calling: that the connection ends is the server's doing.
     let (_sender, connection) = handshake.await.unwrap();
     server.phase.send_replace(Phase::Draining);
     connection.await.unwrap();

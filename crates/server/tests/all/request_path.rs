@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use crate::common::{Echo, model};
 use crate::memory::{Connection, Endpoint};
 
-/// Whoever follows a request opens no more files than this.
+/// Most files that a small inference crosses: a reader who follows a request through the code opens no more.
 const MOST_FILES: usize = 28;
 
 const BODY: &str = r#"{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1.5,2]}]}"#;

@@ -279,7 +279,7 @@ async fn a_half_closed_stream_ends_when_its_requests_have() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_withdraws_every_request_of_the_stream() {
+async fn a_client_that_leaves_withdraws_every_request_of_its_stream() {
     let puppet = Puppet::new("m", true);
     let server = GrpcServer::open([Arc::clone(&puppet.model)]).await;
     let mut stream = server.stream(false).await;

@@ -1,4 +1,4 @@
-//! Streaming models under many threads: each update of a sequence is taken once, whoever brings it.
+//! Streaming models under many threads: each update of a sequence is taken once, whichever thread brings it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};

@@ -31,7 +31,7 @@ pub enum Side {
 /// The exchange that a payload belongs to.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
-    /// The same for request and response, and for no other.
+    /// The id of the exchange: its request and its response have this id, and no other payload does.
     pub(super) exchange: String,
     pub(super) model: Arc<str>,
     pub(super) version: i64,

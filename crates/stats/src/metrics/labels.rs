@@ -29,7 +29,7 @@ impl Labels {
         Labels::from(values)
     }
 
-    /// The same with one more label.
+    /// These labels with one more.
     pub fn with(&self, name: &str, value: &str) -> Labels {
         let mut values = self.values.clone();
         values.insert(name.to_owned(), value.to_owned());

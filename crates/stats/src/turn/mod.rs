@@ -84,7 +84,7 @@ impl<F: Future> Future for Timed<F> {
         let timed = self.project();
         let mut future = timed.future;
         let mut take_turn = || {
-            // Whoever polls a future after its end waits for ever, as the contract of futures allows.
+            // A task that polls a future after its end waits for ever, as the contract of futures allows.
             let Some(running) = future.as_mut().as_pin_mut() else { return Poll::Pending };
             let polled = running.poll(cx);
             if polled.is_ready() {

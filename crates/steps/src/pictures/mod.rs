@@ -88,7 +88,8 @@ impl Recipe {
         self.geometry.apply(bitmap, self.max_pixels)
     }
 
-    /// The same; a decoder that panics has met a file that it cannot read, which is no reason to fail others.
+    /// A file as pixels of the final size; a decoder that panics has met a file that it cannot read, which is no reason
+    /// to fail others.
     fn guarded(&self, file: &[u8]) -> Result<Bitmap, String> {
         catch_unwind(AssertUnwindSafe(|| self.bitmap(file)))
             .unwrap_or_else(|_| Err("its decoder panicked, please report it".to_owned()))

@@ -62,7 +62,7 @@ impl Growth {
         .unwrap_or(Err(TextError::Explodes))
     }
 
-    /// The same for tokens of so many bytes that become a text.
+    /// Checks that the text that tokens of so many bytes become is not too long.
     ///
     /// # Errors
     ///

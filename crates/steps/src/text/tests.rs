@@ -1,4 +1,4 @@
-//! The same tokens as the Python wheel, and one error for each text that cannot be tokenized.
+//! The engines of texts make the same tokens as the Python wheel, and one error for each text that cannot be tokenized.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

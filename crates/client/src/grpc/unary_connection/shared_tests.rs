@@ -198,7 +198,7 @@ async fn the_connection_ends_with_its_last_caller() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_room_gets_what_others_leave() {
+async fn a_call_that_waits_for_room_gets_what_cancelled_calls_leave() {
     on_one_thread(async {
         let (connection, other) = one_at_a_time().await;
         let first = ask(&connection, "Echo", b"x");

@@ -86,7 +86,7 @@ fn exchanged(wire: &[u8], piece: usize) -> Vec<Outcome> {
     outcomes
 }
 
-/// The same for a call that reads tensors out of it.
+/// Sends an inference over such a connection, whose call reads tensors out of the answer.
 fn check_inference(wire: &[u8], piece: usize) {
     let target = Target::new("localhost:1", Wire::Http, Vec::new(), Duration::ZERO).expect("an address");
     let mut connection = HttpConnection { socket: Scripted::whole(wire, piece), buffer: BytesMut::new() };

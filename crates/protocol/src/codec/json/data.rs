@@ -111,7 +111,8 @@ fn beyond() -> InferError {
     InferError::invalid("a number lies beyond the range of the input's datatype")
 }
 
-/// The same, with what is too large cut to the tensor's width. Source: recorded behaviour of Triton 2.51.
+/// How values of a datatype are read where a number that is too large is cut to the tensor's width; `None` where JSON
+/// does not carry them. Source: recorded behaviour of Triton 2.51.
 fn cutting_reader(datatype: Datatype) -> Option<Read> {
     match datatype {
         Datatype::Bool => Some(|leaf| leaf.as_bool().map(|value| u64::from(value).to_le_bytes())),

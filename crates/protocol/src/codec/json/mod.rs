@@ -84,7 +84,7 @@ pub fn decode_request<'a>(
     decode_parts(text, body.slice(length..), model_name, options, regions)
 }
 
-/// The same for a body whose JSON and tensors were received apart.
+/// The request that a body carries, whose JSON and tensors were received apart.
 ///
 /// # Errors
 ///

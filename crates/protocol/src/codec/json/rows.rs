@@ -2,7 +2,7 @@
 //! a batch.
 //!
 //! The reader takes only what every reader of JSON takes, and takes the same for it. At anything else, be it wrong or
-//! merely unusual, it gives up: whoever knows the function's annotations then finds the arguments or the error.
+//! merely unusual, it gives up: the caller, who knows the function's annotations, finds the arguments or the error.
 
 use smallvec::SmallVec;
 

@@ -39,7 +39,7 @@ impl<'a> Value<'a> {
         Value { text: &text[start..end] }
     }
 
-    /// The same, for who says more of an error than its text.
+    /// The only value of a document, as [`Value::parse`] reads it, for callers that say more of an error than its text.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ pub fn first_raw_tensor(head: &[u8]) -> Option<usize> {
     first_bytes_of(RAW_INPUT_CONTENTS, head)
 }
 
-/// The same within a serialized `ModelInferResponse`.
+/// Where the first raw tensor begins in a serialized `ModelInferResponse`; `None` where its beginning does not tell.
 pub fn first_raw_output(head: &[u8]) -> Option<usize> {
     first_bytes_of(RAW_OUTPUT_CONTENTS, head)
 }

@@ -36,7 +36,7 @@ pub struct Splitter {
     message: BytesMut,
     at: At,
     head: SmallVec<[u8; LONGEST_HEAD]>,
-    /// Fields that may still come: what stands behind more of them is left to whoever refuses the message.
+    /// Fields that may still come: what stands behind more of them stays in the message, which its parser refuses.
     fields_left: usize,
     /// Raw contents seen so far, and which of them were taken out.
     contents: usize,
@@ -52,7 +52,7 @@ enum At {
     Content(usize),
     /// A tensor that is taken out, so many bytes of it.
     Tensor(usize),
-    /// Something that is not understood: whoever parses the message says what is wrong with it.
+    /// Something that is not understood: the parser of the message says what is wrong with it.
     Rest,
 }
 

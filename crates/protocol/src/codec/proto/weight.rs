@@ -24,7 +24,7 @@ const LOOKED_AT: usize = 256;
 /// times as many entries as it has may be set aside.
 const ENTRY_BYTES: u64 = 1024;
 
-/// The same for an entry that is a slice of the message.
+/// Bytes that an entry which is a slice of the message takes at most, with the room that a growing list sets aside.
 const SLICE_BYTES: u64 = 96;
 
 /// Bytes that a parameter takes beside its texts: the first makes a node with room for eleven.

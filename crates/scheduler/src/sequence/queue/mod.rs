@@ -315,7 +315,8 @@ impl<W: Work> SequenceQueue<W> {
             return sequence.waiting.front().is_some_and(|waiting| waiting.work.membership().start);
         }
         let Lineup::Oldest(dynamic) = &mut self.instances[slot_id.instance as usize].lineup else { return false };
-        // Whoever stands in line for it goes behind the others, which all are to be looked at anew.
+        // The slot's request in the line goes behind those of other slots: all slots are looked at anew, each in this
+        // way.
         let mut stood = Vec::new();
         dynamic.remove_where(|work| work.slot_id() == slot_id, |work| stood.push(work));
         let begins = stood.iter().any(|work| work.membership().start);

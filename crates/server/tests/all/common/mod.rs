@@ -147,7 +147,7 @@ pub fn model(name: &str, decoupled: bool, engine: impl Engine + 'static) -> Arc<
     model_of("FP32", name, decoupled, engine)
 }
 
-/// The same with another datatype of its input and output.
+/// Version 3 of a model with the input `X` and the output `Y` of this datatype, one instance and no batches.
 pub fn model_of(datatype: &str, name: &str, decoupled: bool, engine: impl Engine + 'static) -> Arc<ModelVersion> {
     model_driven(datatype, name, decoupled, Arc::new(Slots::new(vec![Box::new(engine)])))
 }

@@ -67,7 +67,7 @@ impl Server {
                 if !connection.send(piece).await {
                     break;
                 }
-                // Whoever serves has its turn, so that a piece arrives by itself.
+                // The server's task has its turn before the next piece is sent, so that each piece arrives by itself.
                 tokio::task::yield_now().await;
             }
             let mut answer = Vec::new();

@@ -234,7 +234,7 @@ impl Connection {
         String::from_utf8_lossy(&rest).into_owned()
     }
 
-    /// The same as bytes, appended as they come.
+    /// Appends everything that comes until the server closes, as it comes.
     pub async fn read_rest(&mut self, rest: &mut Vec<u8>) {
         let _ = self.stream.read_to_end(rest).await;
     }

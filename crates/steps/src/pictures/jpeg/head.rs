@@ -9,9 +9,9 @@ pub struct Head {
     pub width: usize,
     /// Rows.
     pub height: usize,
-    /// Samples of lightness across and down for each sample of colour: 1 or 2, and no 1 across with 2 down.
+    /// Samples of lightness across for each sample of colour: 1 or 2, and not 1 where there are 2 down.
     pub across: usize,
-    /// The same, down.
+    /// Samples of lightness down for each sample of colour: 1 or 2.
     pub down: usize,
     /// Lightness, and two colours.
     pub components: [Component; 3],

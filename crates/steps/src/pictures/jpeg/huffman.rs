@@ -103,7 +103,8 @@ impl Huffman {
         Some((usize::from(entry.zeros), i32::from(entry.number)))
     }
 
-    /// The same, whatever their length, and how many bits both have.
+    /// The zeros before the next number, [`END`] where a block ends, the number, and how many bits both have, whatever
+    /// their length. None where there is no such code.
     #[inline(never)]
     fn long(&self, mut bits: Bits<'_>) -> Option<(usize, i32, u32)> {
         let ahead = bits.peek(LONGEST) as u32;
