@@ -45,7 +45,7 @@ def kserve_rows() -> list[Row]:
         _ScriptRow(_facts("kserve_sdk_async", "A predictor of KServe's SDK with async handlers, V1", 6), chain),
     ]
     pairs = [
-        _PairRow(_pair_facts("kserve_pair", "A transformer and its predictor", 5), "shifter"),
+        _PairRow(_pair_facts("kserve_pair", "A transformer and its predictor", 8), "shifter"),
         _PairRow(_pair_facts("kserve_pair_rows", "A transformer of rows and its predictor", 8), "shifter_of_rows"),
     ]
     return [*iris, *scripts, *pairs]
