@@ -18,6 +18,7 @@ const LIVE: &str = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
 const BODY: &str = r#"{"inputs":[{"name":"X","datatype":"FP32","shape":[1],"data":[1]}]}"#;
 const REFUSED: &str = r#"{"error":"Server is stopping, it does not accept new requests"}"#;
 const UNFINISHED: &str = r#"{"error":"Server is stopping, the request was not finished in time"}"#;
+const NO_METRICS: &str = "# GET /metrics shows the metrics; all other requests go to the server's HTTP port\n";
 
 fn infer(model: &str) -> String {
     post(&format!("/v2/models/{model}/infer"), BODY)
@@ -233,7 +234,7 @@ async fn metrics_are_read_until_the_cut() {
         assert_eq!(summary(&connection.head().await), ("200", true));
     }
     endpoint.reach(Phase::Cut);
-    assert_eq!(idle.rest().await, "");
+    assert_eq!(idle.rest().await, NO_METRICS);
     assert!(idle.age() < Duration::from_secs(10));
 }
 
@@ -247,7 +248,7 @@ async fn an_idle_connection_for_metrics_outlasts_a_minute() {
         connection.head().await;
     }
     let answered = connection.age();
-    assert_eq!(connection.rest().await, "");
+    assert_eq!(connection.rest().await, NO_METRICS);
     let idle = connection.age() - answered;
     assert!((METRICS_IDLE_TIME..2 * METRICS_IDLE_TIME).contains(&idle), "{idle:?}");
 }
