@@ -1,6 +1,7 @@
 //! One gRPC connection, from its preface to its last response.
 
 use std::convert::Infallible;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use alipes_stats::access::Spoken;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::infer::Caller;
@@ -63,7 +64,7 @@ pub async fn serve_connection(mut transport: TransportStream, grpc: Arc<GrpcProt
     }
 }
 
-/// Answers a client of HTTP/1 in its own words. What it still sends is not read. Source: RFC 9110, section 15.5.22.
+/// Answers a client of HTTP/1 in its own words. What it still sends is read: a closed socket would withdraw the answer. Source: RFC 9110, section 15.5.22.
 async fn refuse_http1(mut transport: TransportStream) {
     let answer = format!(
         "HTTP/1.1 426 Upgrade Required\r\nupgrade: h2c\r\ncontent-type: application/json\r\nconnection: close\r\n\
@@ -72,7 +73,10 @@ async fn refuse_http1(mut transport: TransportStream) {
     );
     let _ = timeout(limits::REFUSAL_TIME, async {
         transport.write_all(answer.as_bytes()).await?;
-        transport.shutdown().await
+        transport.shutdown().await?;
+        let mut rest = [0; 4096];
+        while transport.read(&mut rest).await? > 0 {}
+        Ok::<_, io::Error>(())
     })
     .await;
 }

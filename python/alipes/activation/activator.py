@@ -99,7 +99,8 @@ class Activator:
         elif not self._stopping:
             self._hold_back(code)
             return 0
-        return 0 if code == 0 else 1
+        # The signal that was passed on ends a server that does not listen to signals yet.
+        return 0 if code == 0 or -code in _STOP else 1
 
     def _hold_back(self, code: int) -> None:
         """Waits after a failure. Clients of a server that does not come up are sent away."""
@@ -134,6 +135,7 @@ class Activator:
         try:
             while True:
                 if _READY in self._notices.recv(4096):
+                    log.info("the server is ready")
                     self._is_ready = True
                     self._backoff.succeed()
         except BlockingIOError:

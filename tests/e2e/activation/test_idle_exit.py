@@ -196,6 +196,7 @@ def test_a_server_that_fails_at_its_start_ends_those_who_wait(repository: Path, 
 def test_a_server_that_is_killed_is_started_again(model: Path, activate: Activate) -> None:
     holder = activate(model, "--idle-exit=60")
     assert infer_once(holder.http) == [3.0, 4.0]
+    holder.wait_for_output("the server is ready")
     os.kill(child_of(holder), signal.SIGKILL)
     holder.wait_for_output("the server ended by SIGKILL: the next connection starts it again")
     assert infer_once(holder.http) == [3.0, 4.0]

@@ -18,6 +18,7 @@ from support.models import add_model, counts_up, times
 from support.sequences import LONG_IDLE, SequenceStream, add_streaming
 from support.server import ServerProcess
 from support.traffic import Traffic
+from support.waiting import until
 
 CONFIG = """
 backend: "onnxruntime"
@@ -100,6 +101,8 @@ def test_no_request_fails_while_the_weights_change(scales: ServerProcess) -> Non
         for weight in (1, 10, 50, 90, 100, 0, 100):
             client.set_traffic("running", {1: 100 - weight, 2: weight})
             assert client.traffic("running").weights == {1: 100 - weight, 2: weight}
+            if weight == 1:
+                until(lambda: 1.0 in traffic.answers)
     assert traffic.failures == []
     assert set(traffic.answers) == {1.0, 2.0, 3.0} or set(traffic.answers) == {1.0, 2.0}
     # Every caller's last request came after the last change.
