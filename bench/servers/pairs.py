@@ -1,8 +1,5 @@
 """Two servers that are one contender: a transformer, and the predictor behind it."""
 
-from types import TracebackType
-from typing import Self
-
 from bench.servers.endpoint import Endpoint
 from bench.servers.process import Process
 
@@ -27,14 +24,6 @@ class Pair(Process):
     def pid(self) -> int:
         """Process id of the transformer."""
         return self._front.pid
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def log_tail(self) -> str:
         """The end of what both printed."""

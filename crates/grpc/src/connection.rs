@@ -64,7 +64,8 @@ pub async fn serve_connection(mut transport: TransportStream, grpc: Arc<GrpcProt
     }
 }
 
-/// Answers a client of HTTP/1 in its own words. What it still sends is read: a closed socket would withdraw the answer. Source: RFC 9110, section 15.5.22.
+/// Answers a client of HTTP/1 in its own words. What it still sends is read: a closed socket would withdraw the answer.
+/// Source: RFC 9110, section 15.5.22.
 async fn refuse_http1(mut transport: TransportStream) {
     let answer = format!(
         "HTTP/1.1 426 Upgrade Required\r\nupgrade: h2c\r\ncontent-type: application/json\r\nconnection: close\r\n\
