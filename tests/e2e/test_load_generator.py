@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
+import socketserver
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from alipes.errors import TransportError
@@ -19,62 +19,60 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n{}"
 
 
-class Scripted:
-    """A server for one test; counts what it gets."""
+class Scripted(socketserver.ThreadingTCPServer):
+    """A server for one test; counts what it gets. Its close waits for the threads of its connections."""
 
     def __init__(self, answer: Answer) -> None:
+        super().__init__(("127.0.0.1", 0), _Connection)
+        self.address = "{}:{}".format(*self.server_address)
         self.requests: list[bytes] = []
         self.connections = 0
-        self.address = ""
         self._answer = answer
+        self._lock = threading.Lock()
 
-    async def serve(self, started: Callable[[asyncio.Event], None]) -> None:
-        end = asyncio.Event()
-        async with await asyncio.start_server(self._connection, "127.0.0.1", 0) as server:
-            self.address = "{}:{}".format(*server.sockets[0].getsockname()[:2])
-            started(end)
-            await end.wait()
+    def count(self) -> None:
+        """Counts a connection."""
+        with self._lock:
+            self.connections += 1
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                body = await reader.readexactly(int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0]))
-                self.requests.append(body)
-                answer = self._answer(len(self.requests))
-                if answer is None:
-                    break
+    def answer(self, body: bytes) -> bytes | None:
+        """Counts a request and answers it."""
+        with self._lock:
+            self.requests.append(body)
+            return self._answer(len(self.requests))
+
+
+class _Connection(socketserver.StreamRequestHandler):
+    server: Scripted
+    timeout = 60
+
+    def handle(self) -> None:
+        self.server.count()
+        with suppress(ConnectionError):
+            while (body := self._body()) is not None and (answer := self.server.answer(body)) is not None:
                 # In two pieces: an answer need not arrive in one.
-                writer.write(answer[:20])
-                await writer.drain()
-                await asyncio.sleep(0)
-                writer.write(answer[20:])
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:  # also where the test ends with the connection open
-            writer.close()
+                self.wfile.write(answer[:20])
+                self.wfile.write(answer[20:])
+
+    def _body(self) -> bytes | None:
+        length = None
+        while line := self.rfile.readline().strip().lower():
+            if line.startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        return None if length is None else self.rfile.read(length)
 
 
 @contextmanager
 def scripted(answer: Answer) -> Iterator[Scripted]:
     """Serves in a thread until the block ends."""
-    server = Scripted(answer)
-    ready = threading.Event()
-    stop: list[Callable[[], None]] = []
-
-    def started(end: asyncio.Event) -> None:
-        loop = asyncio.get_running_loop()
-        stop.append(lambda: loop.call_soon_threadsafe(end.set))
-        ready.set()
-
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(started)))
-    thread.start()
-    ready.wait()
-    try:
-        yield server
-    finally:
-        stop[0]()
-        thread.join()
+    with Scripted(answer) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 POSTS = Posts("/v2/models/digits/infer", [b"a", b"bb", b"ccc"])

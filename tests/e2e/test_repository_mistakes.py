@@ -97,8 +97,8 @@ def test_the_log_of_a_pipe_ends_with_version_and_models(mistaken: ServerProcess)
     assert f'is ready; models: double:1; not served: {len(MISTAKES)}"' in last
 
 
-def on_terminal(*arguments: str, columns: int = 80) -> str:
-    """What a terminal without colours shows of a server, up to its stop or its end."""
+def on_terminal(*arguments: str, until: str, columns: int = 80) -> str:
+    """What a terminal without colours shows of a server, up to these words or its end."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
@@ -113,7 +113,7 @@ def on_terminal(*arguments: str, columns: int = 80) -> str:
     os.close(theirs)
     shown = b""
     try:
-        while b"Ctrl-C stops" not in shown and b"Started Metrics" not in shown:
+        while until.encode() not in shown:
             shown += os.read(ours, 4096)
     except OSError:  # the process has ended
         pass
@@ -127,7 +127,8 @@ def on_terminal(*arguments: str, columns: int = 80) -> str:
 def test_a_terminal_ends_with_addresses_and_what_to_type(tmp_path: Path) -> None:
     add_model(tmp_path, "double")
     write(tmp_path / "net", MISTAKES["plan"][0])
-    shown = on_terminal("serve", str(tmp_path), "--http-address=0.0.0.0", "--metrics-address=127.0.0.1")
+    arguments = ("serve", str(tmp_path), "--http-address=0.0.0.0", "--metrics-address=127.0.0.1")
+    shown = on_terminal(*arguments, until=" alone.")
     table, _, block = shown.partition("\nalipes ")
     first, *rest = block.splitlines()
     assert first.endswith(" is ready")
@@ -150,7 +151,7 @@ def test_a_terminal_ends_with_addresses_and_what_to_type(tmp_path: Path) -> None
 
 def test_a_terminal_sees_of_tritonserver_what_triton_says(tmp_path: Path) -> None:
     add_model(tmp_path, "double")
-    shown = on_terminal("tritonserver", f"--model-repository={tmp_path}")
+    shown = on_terminal("tritonserver", f"--model-repository={tmp_path}", until="Started Metrics")
     assert "Started HTTPService at 0.0.0.0:" in shown
     assert "is ready" not in shown
 
