@@ -1,19 +1,20 @@
 //! One gRPC connection, from its preface to its last response.
 
 use std::convert::Infallible;
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
 use alipes_net::api_keys::ApiKeys;
-use alipes_net::connection::{RequestBody, TrackedBody, TransportStream, drive_call, drive_connection};
+use alipes_net::connection::{
+    RequestBody, TrackedBody, TransportStream, drive_call, drive_connection, end_with_answer,
+};
 use alipes_net::http2;
 use alipes_net::opening::Opening;
 use alipes_net::phase::Shutdown;
 use alipes_net::policy::{ListenerKind, ListenerPolicy};
 use alipes_net::protocol::{Protocol, Serving};
 use alipes_net::restricted::Group;
-use alipes_protocol::{Code, InferError, limits};
+use alipes_protocol::{Code, InferError};
 use alipes_request::inflight::{stopping, unfinished};
 use alipes_service::Service;
 use alipes_service::request_id::RequestId;
@@ -21,8 +22,6 @@ use alipes_stats::access::Spoken;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
 
 use super::infer::Caller;
 use super::response::ResponseBody;
@@ -64,22 +63,14 @@ pub async fn serve_connection(mut transport: TransportStream, grpc: Arc<GrpcProt
     }
 }
 
-/// Answers a client of HTTP/1 in its own words. What it still sends is read: a closed socket would withdraw the answer.
-/// Source: RFC 9110, section 15.5.22.
-async fn refuse_http1(mut transport: TransportStream) {
+/// Answers a client of HTTP/1 in its own words. Source: RFC 9110, section 15.5.22.
+async fn refuse_http1(transport: TransportStream) {
     let answer = format!(
         "HTTP/1.1 426 Upgrade Required\r\nupgrade: h2c\r\ncontent-type: application/json\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n{NO_HTTP1}",
         NO_HTTP1.len()
     );
-    let _ = timeout(limits::REFUSAL_TIME, async {
-        transport.write_all(answer.as_bytes()).await?;
-        transport.shutdown().await?;
-        let mut rest = [0; 4096];
-        while transport.read(&mut rest).await? > 0 {}
-        Ok::<_, io::Error>(())
-    })
-    .await;
+    end_with_answer(transport, answer.as_bytes()).await;
 }
 
 async fn serve_http2(transport: TransportStream, grpc: Arc<GrpcProtocol>, shutdown: Shutdown) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use alipes_net::api_keys::ApiKeys;
 use alipes_net::connection::{
-    Call, End, RequestBody, Spelling, TrackedBody, TransportStream, drive_call, drive_connection,
+    Call, End, RequestBody, Spelling, TrackedBody, TransportStream, drive_call, drive_connection, drop_rest,
 };
 use alipes_net::http2;
 use alipes_net::opening::Opening;
@@ -23,7 +23,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
 use super::caller::{Caller, Peer};
@@ -221,12 +221,4 @@ async fn refuse_head(mut transport: TransportStream, answer: String) {
         transport.shutdown().await
     })
     .await;
-}
-
-/// Reads what a client still sends of a request that is answered already: a closed socket would withdraw the answer.
-async fn drop_rest(mut transport: TransportStream) {
-    let mut rest = [0; 4096];
-    let _ =
-        timeout(limits::REFUSAL_TIME, async { while transport.read(&mut rest).await.is_ok_and(|read| read > 0) {} })
-            .await;
 }

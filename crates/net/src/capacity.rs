@@ -8,9 +8,8 @@ use std::time::Instant;
 use alipes_protocol::limits;
 use parking_lot::{Condvar, Mutex};
 use rustix::process::{Resource, getrlimit};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::connection::{Accepted, Carrier};
+use super::connection::{Accepted, Carrier, end_with_answer};
 
 /// One descriptor in so many is left to everything else: models, workers, logs.
 const RESERVED_SHARE: usize = 4;
@@ -137,21 +136,13 @@ fn free_descriptors() -> usize {
     most.saturating_sub(open)
 }
 
-/// Answers a client that there is no capacity, and waits a moment for it to read that: to close at once would withdraw
-/// the answer if the client has sent something. An encrypted connection is closed without an answer.
-pub async fn reject(encrypted: bool, most: usize, mut stream: Carrier) {
+/// Answers a client that there is no capacity. An encrypted connection is closed without an answer.
+pub async fn reject(encrypted: bool, most: usize, stream: Carrier) {
     if encrypted {
         return;
     }
     let response = rejection(&format!("the server has {most} connections and takes no more, try again later"));
-    let _ = tokio::time::timeout(limits::REFUSAL_TIME, async {
-        stream.write_all(response.as_bytes()).await?;
-        stream.shutdown().await?;
-        let mut unread = [0; 4096];
-        while stream.read(&mut unread).await? > 0 {}
-        io::Result::Ok(())
-    })
-    .await;
+    end_with_answer(stream, response.as_bytes()).await;
 }
 
 /// Answers a client with the reason of its rejection, without a task and so without another descriptor: writes what

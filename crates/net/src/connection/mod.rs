@@ -4,6 +4,7 @@ mod activity;
 mod drive;
 mod ending;
 mod paced;
+mod refusal;
 mod request_body;
 mod socket;
 mod spelling;
@@ -15,6 +16,7 @@ mod transport;
 pub use self::activity::{Activity, Call, NextActor};
 pub use self::drive::{End, drive_call, drive_connection};
 pub use self::ending::{CutOff, Ending};
+pub use self::refusal::{drop_rest, end_with_answer};
 pub use self::request_body::{BodyError, RequestBody};
 #[cfg(debug_assertions)]
 pub use self::socket::ByteStream;
