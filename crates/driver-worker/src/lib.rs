@@ -8,6 +8,7 @@
 //! - `place`: from the queue into a worker's ring, on the network thread that took the request in.
 //! - `receive`: from the ring of answers to the callers, on a network thread, when the doorbell rings or on the way.
 //! - `supervise`: one task per worker, from its start to its end, over every restart.
+//! - `exits`: what a process that has ended leaves: lost requests, those that go back to the queue, a line of the log.
 //! - `claims`: whether a worker claims what it is given.
 //! - `waiting`: processes that have imported an app already, and go on as its first worker.
 //! - `warmup`: what a worker executes before it takes requests.
@@ -22,6 +23,7 @@ mod claims;
 mod control;
 mod driver;
 mod executions;
+mod exits;
 pub mod faults;
 mod frames;
 mod held;

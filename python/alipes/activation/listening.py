@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from alipes.config.options import Endpoint, ServerOptions
+from alipes.config.listener_options import Endpoint
+from alipes.config.options import ServerOptions
 from alipes.errors import ServerStartError
 
 __all__ = ["HeldSocket", "hold_sockets"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from alipes.config.listener_options import ApiKeyOptions
 from alipes.config.nearest import nearest
-from alipes.config.options import ApiKeyOptions
 from alipes.config.restrictions import GROUPS
 from alipes.errors import ConfigError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from alipes.config.options import CloudEventOptions
+from alipes.config.record_options import CloudEventOptions
 
 __all__ = ["read_cloud_events"]
 

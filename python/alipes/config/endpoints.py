@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from alipes.config.options import Endpoint, ServerOptions
+from alipes.config.listener_options import Endpoint
+from alipes.config.options import ServerOptions
 from alipes.errors import ConfigError
 
 __all__ = ["check_endpoints"]

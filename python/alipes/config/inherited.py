@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from alipes.config.options import InheritedSocket
+from alipes.config.listener_options import InheritedSocket
 from alipes.errors import ConfigError
 
 __all__ = ["FIRST_DESCRIPTOR", "read_inherited"]

@@ -21,29 +21,24 @@ from alipes.config.flag_text import FlagText, spell_out
 from alipes.config.flags import OPTION_FLAGS, Flag, Value, find
 from alipes.config.forms import OURS, Form
 from alipes.config.inherited import read_inherited
+from alipes.config.listener_options import ConnectionOptions, Endpoint, KeepaliveOptions, TlsOptions
 from alipes.config.networks import read_networks
 from alipes.config.options import (
-    ConnectionOptions,
-    Endpoint,
     GpuMetricsOptions,
     GraphOptions,
-    KeepaliveOptions,
-    LogOptions,
     ModelOptions,
     Origin,
     PathOptions,
-    PayloadOptions,
     PredictorOptions,
     RepositoryOptions,
     Resource,
     ServerOptions,
-    TlsOptions,
-    TraceOptions,
     WorkerOptions,
 )
 from alipes.config.origins import read_hosts, read_origins
 from alipes.config.payloads import read_payloads
 from alipes.config.platform_variables import STORE, platform_texts
+from alipes.config.record_options import LogOptions, PayloadOptions, TraceOptions
 from alipes.config.restrictions import GRPC_PREFIX, read_restrictions
 from alipes.config.settings import read_settings
 from alipes.config.store_schemes import stores_of

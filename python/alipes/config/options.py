@@ -6,160 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from alipes.config.listener_options import (
+    ApiKeyOptions,
+    ConnectionOptions,
+    Endpoint,
+    InheritedSocket,
+    KeepaliveOptions,
+    Restriction,
+)
+from alipes.config.record_options import CloudEventOptions, LogOptions, PayloadOptions, TraceOptions
+
 __all__ = [
-    "ConnectionOptions",
-    "Endpoint",
     "GpuMetricsOptions",
     "GraphOptions",
-    "InheritedSocket",
-    "KeepaliveOptions",
-    "LogOptions",
     "ModelOptions",
     "Origin",
     "PathOptions",
     "PredictorOptions",
     "RepositoryOptions",
     "Resource",
-    "Restriction",
     "ServerOptions",
-    "TlsOptions",
-    "TraceOptions",
     "WorkerOptions",
 ]
 
 Origin = Literal["flag", "environment", "file", "default"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsOptions:
-    """How connections of an endpoint are encrypted, if they are.
-
-    Attributes:
-        enabled: Whether they are.
-        mutual: Whether they are and clients are asked for a certificate.
-        certificate: File of the server's certificate and those between it and a root.
-        key: File of the server's key.
-        roots: File of the roots that certificates of clients lead to.
-    """
-
-    enabled: bool
-    mutual: bool
-    certificate: str
-    key: str
-    roots: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """One listening socket: HTTP, gRPC or metrics.
-
-    Attributes:
-        enabled: Whether it is offered at all.
-        address: Host name or address to bind, or `unix:` and a path.
-        port: Port to bind; 0 asks the system for one. Of no use to a path.
-        tls: How connections are encrypted.
-        reuse_port: Whether other processes may listen on the same port.
-    """
-
-    enabled: bool
-    address: str
-    port: int
-    tls: TlsOptions
-    reuse_port: bool = False
-
-    @property
-    def is_path(self) -> bool:
-        """Whether it is a Unix socket."""
-        return self.address.startswith("unix:")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InheritedSocket:
-    """A listening socket that another process opened.
-
-    Attributes:
-        descriptor: Its number in this process.
-        name: What the other process calls it; `http`, `grpc` and `metrics` are endpoints.
-    """
-
-    descriptor: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restriction:
-    """Groups of requests that need a header with an agreed value."""
-
-    groups: tuple[str, ...]
-    header: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKeyOptions:
-    """The keys that clients must show.
-
-    Attributes:
-        keys: Those that were named; no text that shows the options has them.
-        file: A file of more; empty for none.
-        open_groups: Groups of requests that need no key.
-    """
-
-    keys: tuple[str, ...] = field(repr=False)
-    file: str
-    open_groups: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionOptions:
-    """What connections may take. Times and rates of 0 set no limit.
-
-    Attributes:
-        max_connections: Connections at a time; 0 takes what memory and descriptors allow.
-        max_header_bytes: Largest head of a request in bytes.
-        max_header_count: Most headers of a request.
-        header_timeout_s: Seconds until a head has come.
-        idle_timeout_s: Seconds without a request.
-        stall_timeout_s: Seconds without progress of a body or an answer.
-        exit_grace_s: Seconds without a request once the server stops; 0 gives none.
-        http2_control_frames_per_s: Frames of HTTP/2 that bring nothing.
-        trusted_proxies: Networks that answer for no flood.
-        tls_reload_s: Seconds between two looks at certificates; 0 looks once.
-    """
-
-    max_connections: int
-    max_header_bytes: int
-    max_header_count: int
-    header_timeout_s: float
-    idle_timeout_s: float
-    stall_timeout_s: float
-    exit_grace_s: float
-    http2_control_frames_per_s: int
-    trusted_proxies: tuple[str, ...]
-    tls_reload_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepaliveOptions:
-    """How gRPC connections are kept, in gRPC's own words and units. Times of 0 set no limit.
-
-    Attributes:
-        time_ms: Milliseconds between two pings of the server.
-        timeout_ms: Milliseconds to wait for the answer to one.
-        permit_without_calls: Whether clients without calls may ping as often as those with.
-        min_recv_ping_interval_ms: Milliseconds that have to pass between two pings of a client.
-        max_ping_strikes: Pings that may come earlier; 0 takes any number.
-        max_connection_age_ms: Milliseconds until a connection is asked to go.
-        max_connection_age_grace_ms: Milliseconds after which one that was asked is closed.
-    """
-
-    time_ms: int
-    timeout_ms: int
-    permit_without_calls: bool
-    min_recv_ping_interval_ms: int
-    max_ping_strikes: int
-    max_connection_age_ms: int
-    max_connection_age_grace_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,27 +104,6 @@ class PredictorOptions:
     timeout_s: float = 0.0
     retries: int | None = None
     health_check: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
-    """What is written to the log, and how.
-
-    Attributes:
-        verbose_level: Level of verbose messages; 0 turns them off.
-        info: Whether informational messages are written.
-        warning: Whether warnings are written.
-        error: Whether errors are written.
-        format: `default`, `ISO8601` or `JSON`.
-        file: File to write to; empty for standard error.
-    """
-
-    verbose_level: int
-    info: bool
-    warning: bool
-    error: bool
-    format: Literal["default", "ISO8601", "JSON"]
-    file: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,87 +209,6 @@ class PathOptions:
     execution_threads: Literal["measured", "network", "pool"]
     ensemble_steps: Literal["measured", "single"]
     worker_memory: Literal["full", "small"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceOptions:
-    """Which requests are traced, and where their traces go.
-
-    Attributes:
-        mode: `triton` for its trace file, `opentelemetry` for spans.
-        level: What is recorded, of TIMESTAMPS and TENSORS; nothing is recorded where it is empty.
-        rate: Trace one request in `rate`; 0 traces only requests that ask for it.
-        count: Requests to trace; -1 for any number.
-        log_frequency: Traces in a file of their own; 0 for all in one.
-        file: The trace file; empty for none.
-        url: Where a collector takes spans.
-        resource: What spans say about the server.
-        certificate: File of the roots that the collector's certificate leads to; empty for those of the system.
-        max_queue_size: Spans that wait at most.
-        schedule_delay_ms: Longest time until spans are sent.
-        max_export_batch_size: Spans that are sent at once at most.
-    """
-
-    mode: Literal["triton", "opentelemetry"]
-    level: tuple[str, ...]
-    rate: int
-    count: int
-    log_frequency: int
-    file: str
-    url: str
-    resource: tuple[tuple[str, str], ...]
-    certificate: str
-    max_queue_size: int
-    schedule_delay_ms: int
-    max_export_batch_size: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PayloadOptions:
-    """Which requests and responses are logged, and where they are sent.
-
-    Attributes:
-        url: Where they are sent as CloudEvents, or written as files; empty logs none.
-        mode: Whether requests are logged, responses, or both.
-        sample: The share of requests that are logged, from 0 to 1.
-        headers: Headers that are logged with a request, in lower case.
-        redacted: Names of headers, parameters and tensors whose value is not logged.
-        max_bytes: Bytes that may wait.
-        timeout_s: Seconds in which a sink of HTTP must take one.
-        is_files: Whether they are written as files.
-        format: Of these files.
-        batch_size: Most records of a file.
-        batch_interval_s: Longest time that a record waits for others of its file, in seconds.
-        source: What events say of the server: attributes of CloudEvents.
-    """
-
-    url: str
-    mode: Literal["all", "request", "response"]
-    sample: float
-    headers: tuple[str, ...]
-    redacted: tuple[str, ...]
-    max_bytes: int
-    timeout_s: float
-    is_files: bool
-    format: Literal["json", "csv", "parquet"]
-    batch_size: int
-    batch_interval_s: float
-    source: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloudEventOptions:
-    """How requests of V1 that are CloudEvents are answered.
-
-    Attributes:
-        merge: Whether the answer repeats the attributes of the request.
-        kind: The type of the answer; None for KServe's.
-        source: Its source; None for one with the model's name.
-    """
-
-    merge: bool = False
-    kind: str | None = None
-    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -564,7 +332,7 @@ class ServerOptions:
     payloads: PayloadOptions
     graph: GraphOptions
     api_keys: ApiKeyOptions | None = None
-    cloud_events: CloudEventOptions = CloudEventOptions()
+    cloud_events: CloudEventOptions = field(default_factory=CloudEventOptions)
     describes_models: bool = False
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notices: tuple[str, ...] = ()

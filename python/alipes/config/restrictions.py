@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from alipes.config.listener_options import Restriction
 from alipes.config.nearest import nearest
-from alipes.config.options import Restriction
 from alipes.errors import ConfigError
 
 __all__ = ["GROUPS", "GRPC_PREFIX", "parts_of", "read_restrictions"]

@@ -6,7 +6,8 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
-from alipes.config.options import Endpoint, Restriction, ServerOptions
+from alipes.config.listener_options import Endpoint, Restriction
+from alipes.config.options import ServerOptions
 from alipes.config.restrictions import parts_of
 
 __all__ = ["reached_by_anybody", "unguarded"]

@@ -6,16 +6,9 @@ import json
 from dataclasses import asdict
 
 from alipes import _core
-from alipes.config.options import (
-    ApiKeyOptions,
-    Endpoint,
-    LogOptions,
-    ModelOptions,
-    PayloadOptions,
-    ServerOptions,
-    TlsOptions,
-    TraceOptions,
-)
+from alipes.config.listener_options import ApiKeyOptions, Endpoint, TlsOptions
+from alipes.config.options import ModelOptions, ServerOptions
+from alipes.config.record_options import LogOptions, PayloadOptions, TraceOptions
 from alipes.server.key_file import all_keys
 from alipes.server.memory_shares import MemoryShares
 from alipes.server.payloads.exchange import headers_to_copy

@@ -11,7 +11,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from alipes.config.options import LogOptions
+from alipes.config.record_options import LogOptions
 from alipes.disclosure import public
 from alipes.errors import AlipesError
 from alipes.load import Load

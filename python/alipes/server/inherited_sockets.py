@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Final
 
-from alipes.config.options import Endpoint, InheritedSocket, ServerOptions
+from alipes.config.listener_options import Endpoint, InheritedSocket
+from alipes.config.options import ServerOptions
 from alipes.errors import ServerStartError
 
 __all__ = ["sockets_by_endpoint"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from alipes.config.api_keys import read_key_file
-from alipes.config.options import ApiKeyOptions
+from alipes.config.listener_options import ApiKeyOptions
 from alipes.errors import ConfigError
 from alipes.server.log import log
 from alipes.server.service_thread import ServiceThread

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TextIO
 
-from alipes.config.options import LogOptions
+from alipes.config.record_options import LogOptions
 from alipes.disclosure import readable
 
 LOGGER_NAME = "alipes"

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from alipes.config.inherited import read_inherited
+from alipes.config.listener_options import InheritedSocket
 from alipes.config.load import parse_flags
-from alipes.config.options import InheritedSocket, ServerOptions
+from alipes.config.options import ServerOptions
 from alipes.errors import ConfigError, ServerStartError
 from alipes.server.inherited_sockets import sockets_by_endpoint
 

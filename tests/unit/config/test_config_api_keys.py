@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from alipes.client.api_key import keyed_headers
 from alipes.config.api_keys import OPEN_GROUPS, read_key_file
+from alipes.config.listener_options import ApiKeyOptions
 from alipes.config.load import parse_flags
-from alipes.config.options import ApiKeyOptions
 from alipes.config.unguarded import reached_by_anybody
 from alipes.errors import ConfigError
 from alipes.serve.server_key import key_among

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from alipes.config.cloud_events import read_cloud_events
-from alipes.config.options import CloudEventOptions
+from alipes.config.record_options import CloudEventOptions
 
 
 def test_answers_are_kserves_unless_variables_say_otherwise() -> None:

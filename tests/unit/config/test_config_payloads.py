@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from alipes.config.load import parse_flags
-from alipes.config.options import PayloadOptions
+from alipes.config.record_options import PayloadOptions
 from alipes.errors import ConfigError
 
 ROW = "--model-repository=models"

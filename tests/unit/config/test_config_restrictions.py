@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from alipes.config.listener_options import Restriction
 from alipes.config.load import parse_flags
-from alipes.config.options import Restriction
 from alipes.config.restrictions import GROUPS
 from alipes.errors import ConfigError
 

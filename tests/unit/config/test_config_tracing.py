@@ -6,7 +6,7 @@ import re
 
 import pytest
 from alipes.config.load import parse_flags
-from alipes.config.options import TraceOptions
+from alipes.config.record_options import TraceOptions
 from alipes.errors import ConfigError
 
 COLLECTOR = "mode=opentelemetry"

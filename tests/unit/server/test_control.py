@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from alipes.config.options import LogOptions
+from alipes.config.record_options import LogOptions
 from alipes.server.control import Control
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from alipes.config.options import LogOptions
+from alipes.config.record_options import LogOptions
 from alipes.server.log import LONGEST_MESSAGE, change, configure, log, log_table, reopen
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from alipes.config.options import LogOptions
+from alipes.config.record_options import LogOptions
 from alipes.server.log import JsonFormatter, LineFormatter, configure, log
 from alipes.server.pump import LogPump, write_event
 from support.data_plane import DataPlane

@@ -14,7 +14,7 @@ from alipes.server.service_thread import ServiceThread
 
 if TYPE_CHECKING:
     from alipes import _core
-    from alipes.config.options import PayloadOptions
+    from alipes.config.record_options import PayloadOptions
 
 __all__ = ["PayloadSender", "payload_sender"]
 
