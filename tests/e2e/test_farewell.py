@@ -194,7 +194,7 @@ def test_an_idle_connection_is_served_within_the_grace(start: Start) -> None:
         idle.request("GET", "/v2/health/ready")
         assert idle.getresponse().read() == b""
         server.signal()
-        until(lambda: not ready(server))
+        until(lambda: is_draining(server))
         idle.request("POST", *QUICK)
         response = idle.getresponse()
         assert (response.status, response.will_close, b"outputs" in response.read()) == (200, True, True)
@@ -205,11 +205,12 @@ def test_an_idle_connection_is_served_within_the_grace(start: Start) -> None:
     assert server.wait() == 0
 
 
-def ready(server: ServerProcess) -> bool:
+def is_draining(server: ServerProcess) -> bool:
+    """Whether each answer says that its connection ends; the server is unready a moment before."""
     with closing(connect(server)) as connection:
         connection.request("GET", "/v2/health/ready")
         with connection.getresponse() as response:
-            return response.status == 200
+            return response.will_close
 
 
 def test_a_stopping_server_says_so_and_tells_what_it_waits_for(
