@@ -19,6 +19,16 @@ _OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disa
 WAIT_S = 60.0
 
 
+_BROKEN_WORDS: Final = """
+const cells = [...document.querySelectorAll('th, td')].filter(one => !/\\s/.test(one.textContent));
+return cells.filter(one => {
+  const range = document.createRange();
+  range.selectNodeContents(one);
+  return new Set([...range.getClientRects()].map(rect => Math.round(rect.top))).size > 1;
+}).map(one => one.textContent);
+"""
+_HEIGHTS: Final = "return [...document.querySelectorAll('svg text')].map(one => one.getBoundingClientRect().height)"
+
 NARROW: Final = 400
 """Pixels of a telephone's window."""
 
@@ -31,6 +41,16 @@ def overflow(driver: Chrome, url: str, width: int = NARROW) -> int:
     return int(
         driver.execute_script("const page = document.documentElement; return page.scrollWidth - page.clientWidth")
     )
+
+
+def broken_words(driver: Chrome) -> list[str]:
+    """The words in tables of the page that stand on several lines, as numbers do in columns that are too narrow."""
+    return [f"{word}" for word in driver.execute_script(_BROKEN_WORDS)]
+
+
+def letter_heights(driver: Chrome) -> list[float]:
+    """Heights of the texts in the page's pictures, in pixels."""
+    return [float(height) for height in driver.execute_script(_HEIGHTS)]
 
 
 @contextmanager

@@ -12,15 +12,15 @@ from alipes.autoscale.figures import DayFigures
 from alipes.autoscale.simulation import SimulatedDay
 from alipes.autoscale.table import HEADINGS, cells
 from alipes.errors import Unsupported
-from alipes.plots.picture import COLOURS, PAGE_STYLE, PANEL_INCHES, element, picture
+from alipes.plots.picture import COLOURS, PAGE_STYLE, panel, panels
 
 __all__ = ["comparison_page"]
 
 _STYLE: Final = f"""
 body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }}
-table {{ border-collapse: collapse; font-size: 13px }} th, td {{ padding: .2rem .6rem; text-align: right }}
+table {{ border-collapse: collapse; font-size: 13px; margin: 1rem 0 }}
+th, td {{ padding: .2rem .6rem; text-align: right }}
 th {{ border-bottom: 1px solid #999 }} td:first-child, th:first-child {{ text-align: left }}
-figure {{ margin: 1rem 0 }}
 {PAGE_STYLE}"""
 _POINTS: Final = 480
 """Of a line: a picture has no more pixels for them."""
@@ -59,17 +59,15 @@ def _row(tag: str, texts: Sequence[str]) -> str:
 def _drawing(days: Mapping[str, SimulatedDay]) -> str:
     """The pictures as SVG; without matplotlib a sentence in their place."""
     try:
-        panels = [_requests(days), _replicas(days), _latencies(days)]
+        return panels([_requests(days), _replicas(days), _latencies(days)])
     except Unsupported as error:
         return f"<p>{escape(str(error))}</p>"
-    return "".join(f"<figure>{element(one)}</figure>" for one in panels)
 
 
 def _panel(title: str, up: str, seconds: int) -> tuple[Any, Any, float]:
     """A figure, its axes, and how many seconds a unit of its width has."""
     _, size, unit = next(one for one in _UNITS if seconds >= one[0])
-    figure = picture()
-    figure.set_size_inches(2 * PANEL_INCHES[0], 0.8 * PANEL_INCHES[1])
+    figure = panel()
     axes = figure.add_subplot()
     axes.set(title=title, xlabel=unit, ylabel=up)
     return figure, axes, size

@@ -19,7 +19,7 @@ from alipes.loadtest.cells import (
     stream_rows,
 )
 from alipes.loadtest.pictures import comparison_panels, report_panels
-from alipes.plots.picture import PAGE_STYLE, element
+from alipes.plots.picture import PAGE_STYLE, panels
 
 if TYPE_CHECKING:
     from alipes.loadtest.comparison import Comparison
@@ -31,7 +31,7 @@ _STYLE: Final = f"""
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }}
 h1 {{ margin-bottom: 0; overflow-wrap: anywhere }} p.about {{ opacity: .75; margin-top: 0; overflow-wrap: anywhere }}
 table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }}
-th, td {{ padding: .25rem .75rem; text-align: right; border-bottom: 1px solid #8886; white-space: nowrap }}
+th, td {{ padding: .25rem .75rem; text-align: right; border-bottom: 1px solid #8886 }}
 th:first-child, td:first-child {{ text-align: left }}
 {PAGE_STYLE}"""
 
@@ -52,7 +52,7 @@ def report_page(report: Report, title: str) -> str:
             _table(HEADINGS, [row for level in report.levels for row in level_rows(level)]),
             _table(STREAM_HEADINGS, streams) if streams else "",
             _list("What has to be known of it", notes),
-            _drawn(report_panels(report)) if answered else "",
+            panels(report_panels(report)) if answered else "",
         ],
         report.to_dict(),
     )
@@ -72,7 +72,7 @@ def comparison_page(comparison: Comparison, title: str) -> str:
         [
             _table(comparison_headings(comparison), comparison_rows(comparison)),
             _list("What can be concluded", comparison.conclusions()),
-            _drawn(comparison_panels(comparison)) if answered else "",
+            panels(comparison_panels(comparison)) if answered else "",
         ],
         comparison.to_dict(),
     )
@@ -110,7 +110,3 @@ def _list(heading: str, lines: Sequence[str]) -> str:
     if not lines:
         return ""
     return f"<h2>{escape(heading)}</h2>\n<ul>\n" + "\n".join(f"<li>{escape(line)}</li>" for line in lines) + "\n</ul>"
-
-
-def _drawn(figures: Sequence[Any]) -> str:
-    return f'<div class="panels">{"".join(map(element, figures))}</div>'

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from alipes.errors import Unsupported
 
-__all__ = ["COLOURS", "PAGE_STYLE", "PANEL_INCHES", "element", "finish", "label_decades", "marker", "panel", "picture"]
+__all__ = [
+    "COLOURS",
+    "PAGE_STYLE",
+    "PANEL_INCHES",
+    "element",
+    "finish",
+    "label_decades",
+    "marker",
+    "panel",
+    "panels",
+    "picture",
+]
 
 COLOURS: Final = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#666666")
 """Colours that most eyes can distinguish, also on paper."""
@@ -30,7 +42,8 @@ _FEWEST_LABELS: Final = 2
 PAGE_STYLE: Final = """
 :root { color-scheme: light dark }
 body { color: #222; background: #fff }
-div.wide { overflow-x: auto; overflow-wrap: anywhere }
+div.wide { overflow-x: auto; overflow-wrap: break-word }
+th, td { white-space: nowrap }
 div.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem }
 svg { max-width: 100%; height: auto }
 @media (prefers-color-scheme: dark) {
@@ -96,6 +109,11 @@ def element(figure: Any) -> str:
         figure.savefig(text, format="svg", metadata={"Date": None})
     svg = text.getvalue()
     return svg[svg.index("<svg") :]
+
+
+def panels(figures: Iterable[Any]) -> str:
+    """Figures as an element of a page: side by side where there is room, below each other on a telephone."""
+    return f'<div class="panels">{"".join(map(element, figures))}</div>'
 
 
 def label_decades(axis: Any) -> None:

@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["report_page"]
 
-_STYLE: Final = f"""
+_STYLE: Final = f"""{PAGE_STYLE}
 body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }}
 h1, h3, p, li {{ overflow-wrap: anywhere }}
 table {{ border-collapse: collapse; font-size: 13px }} th, td {{ padding: .2rem .6rem; text-align: right }}
-th {{ border-bottom: 1px solid #999 }}
+th {{ border-bottom: 1px solid #999; white-space: normal }}
 td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left }}
 tr.best {{ background: #1b9e7722; font-weight: 600 }} tr.failed, tr.missed {{ opacity: .65 }}
 pre {{ background: #8882; padding: .8rem; overflow-x: auto }} figure {{ margin: 1rem 0; max-width: 45rem }}
-tr.best td:last-child {{ font-weight: 400 }} td:first-child {{ min-width: 9rem }} td:last-child {{ max-width: 24rem }}
+td:first-child {{ min-width: 9rem; white-space: normal }}
+td:last-child {{ min-width: 12rem; max-width: 24rem; white-space: normal }} tr.best td:last-child {{ font-weight: 400 }}
 details ul {{ margin: 0; padding-left: 1rem }}
-{PAGE_STYLE}"""
+"""
 _SHORT: Final = {f"p{percent}_ms": f"p{percent}" for percent in (50, 90, 95, 99)} | {"mean_ms": "mean"}
 """Headings of the latencies, whose cells have their unit."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from alipes.cli.app import run
+from support.browser import broken_words, browser, letter_heights, overflow
 
 DAY = "time,count\n" + "".join(f"{second},{20 if 30 <= second < 60 else 4}\n" for second in range(120))
 
@@ -59,7 +60,17 @@ def test_the_page_has_the_table_and_says_where_it_is(
     assert f"{page}: open it in a browser" in capsys.readouterr().out
     text = page.read_text(encoding="utf-8")
     assert "<td>start-up aware</td>" in text
-    assert text.count("<figure>") == 3 or "pictures need matplotlib" in text
+    assert text.count("<svg") == 3 or "pictures need matplotlib" in text
+
+
+@pytest.mark.extra("plots")
+def test_the_page_of_a_day_fits_the_window_of_a_telephone(day: str, tmp_path: Path) -> None:
+    page = tmp_path / "day.html"
+    assert run(["deploy", "simulate", day, "--start-up=5", "--service-time=0.2", f"--output={page}"]) == 0
+    with browser() as shown:
+        assert overflow(shown, page.as_uri()) <= 0
+        assert broken_words(shown) == []
+        assert min(letter_heights(shown)) >= 8, "letters of the pictures can be read"
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from alipes import ConfigError
 from alipes.loadtest import Candidate, Closed, Comparison, Level, Report
-from support.browser import browser, overflow
+from support.browser import broken_words, browser, letter_heights, overflow
 from support.load_windows import report, window
 
 pytestmark = pytest.mark.extra("plots")
 
-_LETTERS = "return [...document.querySelectorAll('svg text')].map(one => one.getBoundingClientRect().height)"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -64,8 +63,8 @@ def test_a_page_of_results_fits_the_window_of_a_telephone(result: Report | Compa
     result.save(tmp_path / "page.html", "A title")
     with browser() as shown:
         assert overflow(shown, (tmp_path / "page.html").as_uri()) <= 0
-        letters = [float(size) for size in shown.execute_script(_LETTERS)]
-        assert min(letters) >= 8, "letters of the pictures can be read"
+        assert min(letter_heights(shown)) >= 8, "letters of the pictures can be read"
+        assert broken_words(shown) == []
 
 
 def test_every_axis_of_a_report_has_two_labels_at_least() -> None:

@@ -10,7 +10,7 @@ import pytest
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.tune import Goal, Limit, Machine, Outcome, Point, Rejected, Results, Space
 from alipes.tune.report import report_page
-from support.browser import browser, overflow
+from support.browser import broken_words, browser, overflow
 
 SPACE = Space.of({"m": {"instances": [1, 2, 4], "callers": [1, 8]}})
 
@@ -132,6 +132,7 @@ def test_the_report_of_a_search_fits_the_window_of_a_telephone(tmp_path: Path) -
     page = results("p99_ms<=8").write(tmp_path)[2]
     with browser() as shown:
         assert overflow(shown, page.as_uri()) <= 0
+        assert broken_words(shown) == []
 
 
 def test_the_notes_of_a_trial_are_folded_in_the_report() -> None:
