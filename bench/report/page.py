@@ -52,9 +52,28 @@ METHOD = """\
   divided by 255. `json.dumps(array.tolist())` prints seventeen digits instead: the row with float64 digits.
 - JSON against binary is the experiment of the KFServing talk of 2020, which sent 128 images of 3x224x224 both ways
   and found the binary form 17 times as fast.
-- Batch runs read one file of 64 rows under as many names as the seconds need. Their rate is that of the middle of a
-  run, without the start of the clients. What saturates the servers sends batches of the same size over HTTP. The loop
-  of a talk sends eight rows a request to one server, without waiting.
+- Batch runs (`batch_network`, `batch_small`) put eight clients, four for each of two servers, in front of files: one
+  file of 64 rows under as many names as the seconds need. Their rate is that of the middle of a run, without the start
+  of the clients. It is compared with what saturates both servers, which sends batches of the same size over HTTP, and
+  for the small model with the loop of a talk, which sends eight rows a request to one server by `tritonclient`, without
+  waiting. Every row of every answer is compared with the model's.
+- The payload log (`payload_log`) sends 1 % of the requests and their responses to a sink on the same machine. The
+  processor time of a request is compared with that of a server without a log, not the rate: the sink takes processors
+  here that belong to another machine in production. With a dead sink (`payload_log_dead`) nothing listens at its
+  address, and the 99th percentile of latency is compared with that without a log. Each figure is that of a server of
+  its own.
+- The shadow (`shadow`) is a second version with the same convolution net that gets copies of all requests. The rate
+  of the first version is compared with its rate without a shadow, on the same server. Both versions compute the same
+  on the same cores, so half of the rate pays for the shadow's own compute; the target allows a twentieth more. The
+  raw data has how many copies were compared, and how many were dropped.
+- The graph (`graph`) is a sequence of three models, each of which multiplies its input. `alipes graph` executes it with
+  the models in its own process. KServe's own router executes the same graph with the same models, which a server of
+  alipes behind it answers one after the other; the processor time of both counts. Both get the same V1 documents. The
+  router is built by `make kube ARGS=kserve-router` and listens at port 8080 alone: without it the row shows alipes.
+- Pairs (`kserve_pair`, `kserve_pair_rows`) are a transformer that adds one to its input and a predictor that doubles
+  it, each a process of its own. Our transformer asks by tensors over gRPC, that of KServe's SDK by V1 in JSON, and by
+  gRPC. Ours gets one document at a time in the first row; in the second it gets the rows of several requests at once.
+  Clients send all of them the same instances, and the answers are compared with the right ones.
 - The raw loop runs batches of the sizes, and in the proportions, that alipes formed in the same round.
 - Functions are the files of `bench/apps` and `bench/peers`, one process of each peer, the peer's default settings but
   for the log of each request; the pages [From other servers](index.md#from-other-servers) show them. Every document is
@@ -104,6 +123,8 @@ make bench PEERS=none                             # alipes and the floors, some 
 make bench ROWS=http_json,grpc PEERS=mosec ROUNDS=3 SECONDS=2
 make bench ROWS=memory SOAK=10000000              # ten million requests
 make bench ROWS=selftuning,selftuning_rate ROUNDS=5   # five days, five minutes
+make bench ROWS=payload_log,payload_log_dead,shadow,batch_network,batch_small PEERS=none
+make bench ROWS=graph,kserve_pair,kserve_pair_rows PEERS=kserve   # the graph needs make kube ARGS=kserve-router
 make bench WRITE_DOCS=1                           # this page
 make bench ROWS=tokens WRITE_DOCS=1               # one row of it; the others stay, with their date
 ```
