@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,16 +15,17 @@ from rich.console import Console
 from rich.live import Live
 
 from alipes.cli.certificates import with_certificate
-from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, connect, one_address, read_headers
+from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, connect, read_headers
 from alipes.cli.failures import CommandFailed, UsageFailed, perform
-from alipes.cli.rollout_view import line_of, table_of
+from alipes.cli.rollout_view import end_of, line_of, table_of
+from alipes.errors import AlipesError, InferError
 
 if TYPE_CHECKING:
     from alipes.client import Client
-    from alipes.rollout import Look, RolloutEnd
+    from alipes.rollout import Look, RolloutEnd, RolloutPlan
     from alipes.types import TrafficSplit
 
-__all__ = ["rollout", "share_of", "stable_version"]
+__all__ = ["rollout", "share_of", "stable_everywhere", "stable_version"]
 
 
 @with_certificate
@@ -83,24 +84,25 @@ def rollout(  # noqa: PLR0913, PLR0917  # one parameter is one flag
 ) -> int:
     """Give a version more and more of the requests: all if it is good, none if it is worse.
 
-    Returns 0 if the version has all requests, and 1 if the other version has them again. Ctrl-C takes it back.
+    Returns 0 if the version has all requests, and 1 if the other version has them again. Ctrl-C takes it back. Several
+    servers have the same weights and one verdict.
     """
 
     def action() -> int:
         from alipes.rollout import Journal, RolloutPlan, Tolerance, run_rollout
 
-        one_address(url, "each server counts by itself")
         shares = tuple(share_of("--steps", word) * 100 for word in steps.split(","))
         allowed = (share_of("--max-errors", errors), share_of("--max-latency", latency), drift, confidence)
         with connect(url, read_headers(header, api_key), tls_roots) as client:
-            before = stable if stable is not None else stable_version(client.traffic(model), candidate)
+            splits = _splits(client, model)
+            before = stable if stable is not None else stable_everywhere(splits, candidate)
             plan = RolloutPlan(
                 model, before, candidate, shares, step_s, last_step_s, look_s, sticky_header, Tolerance(*allowed)
             )
-            _check_serving(client, model, (before, candidate))
+            _check_serving(splits, model, (before, candidate))
             with _shown(quiet=as_json) as watch, _interruptible() as stop:
                 end = run_rollout(client, plan, Journal(journal), watch, stop)
-        _print_end(end, plan.candidate, plan.stable, as_json=as_json)
+        _print_end(end, plan, as_json=as_json)
         return 0 if end.promoted else 1
 
     return perform(action)
@@ -136,15 +138,50 @@ def stable_version(split: TrafficSplit, candidate: int) -> int:
     return stable
 
 
-def _check_serving(client: Client, model: str, versions: tuple[int, int]) -> None:
-    """Refuses a version that does not serve, before any weight is changed."""
-    serving = client.traffic(model).versions
-    for version in versions:
-        if version not in serving:
-            names = ", ".join(map(str, serving))
+def stable_everywhere(splits: Mapping[str, TrafficSplit], candidate: int) -> int:
+    """The version that serves now at all servers.
+
+    Args:
+        splits: How each server divides the requests, by its address.
+        candidate: The version that is to replace it.
+
+    Raises:
+        CommandFailed: If it is not the same at all, or the candidate has most requests at one already.
+    """
+    found = {name: stable_version(split, candidate) for name, split in splits.items()}
+    if len(set(found.values())) > 1:
+        versions = ", ".join(f"{version} at {name}" for name, version in found.items())
+        raise CommandFailed("name the version that serves with --from", f"it is not the same everywhere: {versions}")
+    return next(iter(found.values()))
+
+
+def _splits(client: Client, model: str) -> dict[str, TrafficSplit]:
+    """How each server divides the requests: all have to answer, before any weight is changed."""
+    from alipes.client.servers.addresses import with_reasons
+
+    found = {}
+    for name, server in client.servers().items():
+        try:
+            found[name] = server.traffic(model)
+        except AlipesError as error:
+            text = with_reasons({name: f"{error}"})
+            error.args = (text,)
+            if isinstance(error, InferError):
+                error.message = text
+            raise
+    return found
+
+
+def _check_serving(splits: Mapping[str, TrafficSplit], model: str, versions: tuple[int, int]) -> None:
+    """Refuses a version that does not serve everywhere, before any weight is changed."""
+    for name, split in splits.items():
+        absent = next((version for version in versions if version not in split.versions), None)
+        if absent is not None:
+            where = f" at {name}" if len(splits) > 1 else ""
+            names = ", ".join(map(str, split.versions))
             raise CommandFailed(
-                f"load version {version} first, with a version_policy that serves it beside the others",
-                f"the versions of '{model}' that serve: {names}",
+                f"load version {absent} first, with a version_policy that serves it beside the others",
+                f"the versions of '{model}' that serve{where}: {names}",
             )
 
 
@@ -173,12 +210,12 @@ def _interruptible() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _print_end(end: RolloutEnd, candidate: int, stable: int, *, as_json: bool) -> None:
-    has_all = candidate if end.promoted else stable
-    if as_json:
-        document: dict[str, Any] = {"promoted": end.promoted, "version": has_all, "reason": end.reason}
-        print(json.dumps(document, indent=2))
-    elif end.promoted:
-        print(f"version {has_all} has all requests now: {end.reason}")
-    else:
-        print(f"version {has_all} has all requests again: {end.reason}")
+def _print_end(end: RolloutEnd, plan: RolloutPlan, *, as_json: bool) -> None:
+    if not as_json:
+        print(end_of(end, plan))
+        return
+    has_all = plan.candidate if end.promoted else plan.stable
+    document: dict[str, Any] = {"promoted": end.promoted, "version": has_all, "reason": end.reason}
+    document["servers"] = list(end.servers)
+    document["unset"] = {name: f"{error}" for name, error in end.unset.items()}
+    print(json.dumps(document, indent=2))

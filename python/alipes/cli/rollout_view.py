@@ -1,4 +1,4 @@
-"""A look at a rollout: as a table on a terminal, as a line elsewhere."""
+"""A look at a rollout, as a table on a terminal and as a line elsewhere; and its end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rich.text import Text
 from alipes.cli.amounts import span
 
 if TYPE_CHECKING:
-    from alipes.rollout import Finding, Look, Outcomes
+    from alipes.rollout import Finding, Look, Outcomes, RolloutEnd, RolloutPlan
 
-__all__ = ["line_of", "table_of"]
+__all__ = ["end_of", "line_of", "table_of"]
 
 _COLOURS: Final = {"good": "green", "worse": "red", "open": "yellow"}
 
@@ -25,7 +25,24 @@ def line_of(look: Look) -> str:
     counts = f"{look.candidate.requests} {of_candidate} the candidate, {look.stable.requests} requests of the other"
     open_findings = [finding.about for finding in look.judgement.findings if finding.verdict == "open"]
     waits = f" (more requests are needed for: {', '.join(open_findings)})" if open_findings else ""
-    return f"{look.share:g} %: {counts}; {look.judgement.verdict}{waits}"
+    return f"{look.share:g} %: {counts}; {look.judgement.verdict}{waits}{_silence(look)}"
+
+
+def end_of(end: RolloutEnd, plan: RolloutPlan) -> str:
+    """The end of a rollout in one line: which version has all requests, why, and what is left to be done."""
+    several = f" at {len(end.servers)} servers" if len(end.servers) > 1 else ""
+    if end.promoted:
+        return f"version {plan.candidate} has all requests now{several}: {end.reason}"
+    if not end.unset:
+        return f"version {plan.stable} has all requests again{several}: {end.reason}"
+    back = len(end.servers) - len(end.unset)
+    urls = ",".join(end.unset)
+    # The reason may be that of a server that cannot be set.
+    why = "".join(f"; {error}" for error in end.unset.values() if f"{error}" not in end.reason)
+    return (
+        f"version {plan.stable} has all requests again at {back} of {len(end.servers)} servers: {end.reason}{why}; "
+        f"once {' and '.join(end.unset)} can be set: alipes models traffic {plan.model} {plan.stable}=1 --url={urls}"
+    )
 
 
 def table_of(look: Look) -> RenderableType:
@@ -42,8 +59,13 @@ def table_of(look: Look) -> RenderableType:
         colour = _COLOURS[str(finding.verdict)]
         findings.add_row(finding.about, _interval(finding), f"{finding.tolerated:.2%}", Text(finding.verdict, colour))
     has = "copies of the requests" if look.share == 0 else f"{look.share:g} % of the requests"
-    title = Text(f"the candidate has {has}, for {look.elapsed_s:.0f} s")
+    title = Text(f"the candidate has {has}, for {look.elapsed_s:.0f} s{_silence(look)}")
     return Group(title, versions, Text(), findings)
+
+
+def _silence(look: Look) -> str:
+    """Which servers did not answer."""
+    return f"; without an answer of {', '.join(look.silent)}" if look.silent else ""
 
 
 def _cells(outcomes: Outcomes) -> tuple[str, str, str, str]:

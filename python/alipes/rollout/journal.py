@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,12 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
 
-    def begin(self, plan: RolloutPlan) -> float | None:
+    def begin(self, plan: RolloutPlan, servers: Sequence[str] = ()) -> float | None:
         """Notes the beginning of a rollout, or finds the one that was broken off.
+
+        Args:
+            plan: What the rollout does.
+            servers: Addresses of the servers; those of one that goes on may be others.
 
         Returns:
             The share at which it goes on, in per cent; `None` where it begins.
@@ -56,7 +60,7 @@ class Journal:
             elif event["event"] == "step":
                 share = float(event["share"])
         if found is None:
-            self.note("began", **wanted, tolerance=asdict(plan.tolerance))
+            self.note("began", **wanted, servers=list(servers), tolerance=asdict(plan.tolerance))
             return None
         if found != wanted:
             raise ConfigError(

@@ -12,25 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import alipes
-import numpy as np
 import pytest
-from alipes.client import Retry
-from alipes.errors import AlipesError
-from support.models import add_model, times
 from support.python_models import add_python_model
+from support.rollouts import QUICK, WIDE, Requests, add_two_versions, rollout
 from support.server import ServerProcess
 from support.waiting import until
-
-CONFIG = """
-backend: "onnxruntime"
-max_batch_size: 4
-version_policy { all { } }
-input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
-output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
-"""
-QUICK = ("--steps=20,50", "--step-time=1", "--last-step-time=60", "--look-every=0.2")
-WIDE = ("--max-errors=5%", "--max-latency=900%", "--max-drift=0.4")
-CALLERS = 4
 
 
 @pytest.fixture(scope="module")
@@ -38,47 +24,8 @@ def scales(tmp_path_factory: pytest.TempPathFactory, serve_module: Callable[...,
     """Models whose version 2 is the same as version 1, has other outputs, or fails now and then."""
     repository = tmp_path_factory.mktemp("repository")
     for name, factor in (("same", 1.0), ("drifts", 2.0), ("leaves", 1.0), ("stopped", 1.0), ("shadows", 2.0)):
-        folder = add_model(repository, name, times(1.0), config=CONFIG)
-        (folder / "2").mkdir()
-        (folder / "2" / "model.onnx").write_bytes(times(factor).SerializeToString())
+        add_two_versions(repository, name, factor)
     return serve_module(repository, "--model-control-mode=explicit", "--load-model=*")
-
-
-class Requests:
-    """Requests with random rows to one model while it is entered."""
-
-    def __init__(self, server: ServerProcess, model: str, shape: tuple[int, ...]) -> None:
-        self.failures: list[str] = []
-        self._shape = shape
-        self._server, self._model = server, model
-        self._over = threading.Event()
-        self._callers = [threading.Thread(target=self._run, args=(seed,)) for seed in range(CALLERS)]
-
-    def __enter__(self) -> Requests:
-        for caller in self._callers:
-            caller.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for caller in self._callers:
-            caller.join(60)
-
-    def _run(self, seed: int) -> None:
-        random = np.random.default_rng(seed)
-        with alipes.Client(f"http://{self._server.http}", retry=Retry(times=0)) as client:
-            while not self._over.is_set():
-                try:
-                    client.infer(self._model, {"X": random.normal(1, 1, self._shape).astype(np.float32)})
-                except AlipesError as error:
-                    self.failures.append(str(error))
-
-
-def rollout(server: ServerProcess, model: str, *flags: str) -> tuple[int, dict[str, object]]:
-    command = [sys.executable, "-m", "alipes", "rollout", model, "--to=2", "--json", f"--url={server.http}", *flags]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert ended.stdout, ended.stderr
-    return ended.returncode, json.loads(ended.stdout)
 
 
 @contextmanager
@@ -94,7 +41,7 @@ def asked(
 def test_a_version_that_is_as_good_gets_all_requests(scales: ServerProcess, tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     with asked(scales, "same") as (client, requests):
-        code, end = rollout(scales, "same", *QUICK, *WIDE, f"--journal={journal}")
+        code, end = rollout(scales.http, "same", *QUICK, *WIDE, f"--journal={journal}")
         assert (code, end["promoted"], end["version"]) == (0, True, 2), end
         assert client.traffic("same").weights == {}
     assert requests.failures == []
@@ -105,7 +52,7 @@ def test_a_version_that_is_as_good_gets_all_requests(scales: ServerProcess, tmp_
 
 def test_a_version_with_other_outputs_is_rolled_back(scales: ServerProcess) -> None:
     with asked(scales, "drifts") as (client, requests):
-        code, end = rollout(scales, "drifts", *QUICK, *WIDE)
+        code, end = rollout(scales.http, "drifts", *QUICK, *WIDE)
         assert (code, end["promoted"], end["version"]) == (1, False, 1)
         assert str(end["reason"]).startswith("output Y: worse by "), end
         assert client.traffic("drifts").weights == {1: 1}
@@ -114,7 +61,7 @@ def test_a_version_with_other_outputs_is_rolled_back(scales: ServerProcess) -> N
 
 def test_a_version_with_other_outputs_can_be_found_by_copies_alone(scales: ServerProcess) -> None:
     with asked(scales, "shadows") as (client, requests):
-        code, end = rollout(scales, "shadows", "--steps=0,50", *QUICK[1:], *WIDE)
+        code, end = rollout(scales.http, "shadows", "--steps=0,50", *QUICK[1:], *WIDE)
         assert (code, end["promoted"]) == (1, False)
         assert str(end["reason"]).startswith("output Y: worse by "), end
         assert (client.traffic("shadows").weights, client.traffic("shadows").shadow) == ({1: 1}, None)
@@ -126,7 +73,7 @@ def test_a_version_that_stops_serving_is_left_without_a_failed_request(scales: S
         unload = threading.Thread(target=_leave, args=(client,))
         unload.start()
         flags = ("--steps=20", "--last-step-time=60", "--look-every=0.2", "--confidence=0.999")
-        code, end = rollout(scales, "leaves", *flags)
+        code, end = rollout(scales.http, "leaves", *flags)
         unload.join()
         assert (code, end["reason"]) == (1, "version 2 does not serve any more")
     assert requests.failures == []
@@ -169,6 +116,6 @@ class TritonPythonModel:
     add_python_model(tmp_path, "fails", body, signature=ports, config=all_versions, versions=(1, 2))
     server = serve(tmp_path)
     with asked(server, "fails", (2,)) as (client, _):
-        code, end = rollout(server, "fails", *QUICK, *WIDE)
+        code, end = rollout(server.http, "fails", *QUICK, *WIDE)
         assert (code, str(end["reason"]).partition(":")[0]) == (1, "errors"), end
         assert client.traffic("fails").weights == {1: 1}

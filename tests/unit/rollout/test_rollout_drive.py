@@ -12,40 +12,9 @@ from alipes.cli.rollout import share_of, stable_version
 from alipes.errors import ConfigError, TransportError
 from alipes.rollout import Journal, Look, RolloutPlan, Tolerance, run_rollout
 from alipes.types import Shadow, TrafficSplit
+from support.fake_versions import Versions
 
 QUICK = {"step_s": 0.01, "last_step_s": 0.05, "look_s": 0.001}
-
-
-class Versions:
-    """Counts the outcomes of both versions as they are looked at: so many requests, so many of them failed."""
-
-    def __init__(self, failed: int = 0, requests: int = 50_000) -> None:
-        self.weights: list[dict[int, int]] = []
-        self.shadows: list[Shadow | int | None] = []
-        self.versions: tuple[int, ...] = (1, 2)
-        self._failed, self._requests = failed, requests
-
-    def traffic(self, model: str) -> TrafficSplit:
-        return TrafficSplit(self.weights[-1] if self.weights else {}, None, self.versions)
-
-    def set_traffic(
-        self,
-        model: str,
-        weights: dict[int, int],
-        *,
-        sticky_header: str | None = None,
-        shadow: Shadow | int | None = None,
-    ) -> TrafficSplit:
-        self.weights.append(dict(weights))
-        self.shadows.append(shadow)
-        return self.traffic(model)
-
-    def traffic_outcomes(self, model: str) -> dict[int, dict[str, Any]]:
-        def of(failed: int) -> dict[str, Any]:
-            answered = self._requests - failed
-            return {"answered": answered, "failed": failed, "latency_us": [[100, answered]], "samples": {}}
-
-        return {1: of(0), 2: of(self._failed)}
 
 
 def plan(**more: Any) -> RolloutPlan:
@@ -93,20 +62,17 @@ def test_too_few_requests_are_no_reason_to_promote() -> None:
     assert server.weights == [{1: 9900, 2: 100}, {1: 5000, 2: 5000}, {1: 1}]
 
 
-def test_a_rollout_that_is_stopped_or_cannot_look_rolls_back() -> None:
+def test_a_rollout_that_is_stopped_or_cannot_begin_rolls_back() -> None:
     stop, server = threading.Event(), Versions()
     stop.set()
     assert run_rollout(server, plan(), stop=stop).reason == "the rollout was stopped"
     assert server.weights[-1] == {1: 1}
 
-    class Lost(Versions):
-        def traffic_outcomes(self, model: str) -> dict[int, dict[str, Any]]:
-            raise TransportError("gone")
-
-    lost = Lost()
-    with pytest.raises(TransportError, match="gone"):
-        run_rollout(lost, plan())
-    assert lost.weights[-1] == {1: 1}
+    lost = Versions()
+    lost.error = TransportError("gone")
+    end = run_rollout(lost, plan())
+    assert end.reason == "not every server has the weights of 1 %: http://a: gone"
+    assert [f"{error}" for error in end.unset.values()] == ["gone"]
 
 
 def test_a_rollout_that_was_broken_off_goes_on_at_its_step(tmp_path: Path) -> None:
@@ -115,7 +81,7 @@ def test_a_rollout_that_was_broken_off_goes_on_at_its_step(tmp_path: Path) -> No
     assert journal.begin(plan()) is None
     journal.note("step", share=50)
     server = Versions()
-    server.weights.append({1: 5000, 2: 5000})
+    server.set_traffic("m", {1: 5000, 2: 5000})
     assert run_rollout(server, plan(), journal=Journal(path)).promoted
     # The weights of the step were in force, with what had been counted.
     assert server.weights == [{1: 5000, 2: 5000}, {}]

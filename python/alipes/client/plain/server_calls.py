@@ -130,6 +130,14 @@ class ServerCalls(GuessedNames):
         """Closes the connections."""
         self._link.close()
 
+    def servers(self) -> dict[str, Self]:
+        """A client of each server, by its address, for what each answers for itself: statistics, for instance.
+
+        Of a client of one server, the client itself. The others use the connections of this client, are closed with it,
+        and make each call once.
+        """
+        return {f"{self.endpoint}": self}
+
     def __repr__(self) -> str:
         """The class and the server's address."""
         if self._transport is not None:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self
 
 from alipes._core import ClientPlan
 from alipes.client.arguments import check_request, model_name, request_error
 from alipes.client.plain.base import PlainClient
-from alipes.client.plain.failover import Failover, at
 from alipes.client.plain.options import Options
 from alipes.client.plain.request import Answer, Inputs, Outputs, PreparedRequest, check_tensors
 from alipes.client.plain.responses import ResponseSource
 from alipes.client.plain.retry import Failure, Retry
-from alipes.client.plain.several_errors import at_some
 from alipes.client.plain.several_stream import ServerResponses
+from alipes.client.plain.several_traffic import SeveralTraffic
 from alipes.client.plain.shared import SharedMemory
-from alipes.client.plain.steps import Steps, Together, perform
+from alipes.client.plain.steps import Steps, perform
 from alipes.client.plain.transport import TransportRequest
 from alipes.client.servers.addresses import Place, places
-from alipes.client.servers.spread import Server, Servers
+from alipes.client.servers.spread import Servers
 from alipes.client.signature import Signature
 from alipes.client.tls import Tls
 from alipes.errors import AlipesError, InvalidArgument, Unsupported
-from alipes.types import IndexEntry, TrafficSplit
+from alipes.types import IndexEntry
 
 __all__ = ["SeveralServers", "become_several"]
-
-T = TypeVar("T")
 
 _CONNECT_S: Final = 1.0
 """The longest time for a connection, unless the caller has set one: there are other servers to ask."""
@@ -132,15 +129,18 @@ class _SpreadLink:
             server.member._link.close()
 
 
-class SeveralServers(PlainClient):
+class SeveralServers(SeveralTraffic):
     """The verbs of a client of several servers, as steps."""
 
-    _servers: Servers[PlainClient]
     _addresses: list[str]
 
     def __repr__(self) -> str:
         """The class and the addresses."""
         return f"{type(self).__name__}({self._addresses!r})"
+
+    def servers(self) -> dict[str, Self]:
+        """A client of each server, by its address."""
+        return {f"{server}": server.member for server in self._servers.all}  # type: ignore[misc]  # of the same class
 
     def _infer_steps(
         self,
@@ -218,7 +218,7 @@ class SeveralServers(PlainClient):
         first = self._servers.all[0]
         raise Unsupported(
             f"statistics are those of one server, and this client has {len(self._servers.all)}: ask each by a client "
-            f"of its own, as Client('{first}').statistics()"
+            f"of its own, as client.servers()['{first}'].statistics()"
         )
 
     def _load_steps(
@@ -238,27 +238,6 @@ class SeveralServers(PlainClient):
         """Unloads a model at every server."""
         what = f"model '{model_name(model)}' was unloaded"
         yield from self._everywhere_steps(lambda member: member._unload_steps(model, dependents, timeout_s), what)
-
-    def _traffic_steps(self, model: str, timeout_s: float | None) -> Steps[TrafficSplit]:
-        """Fetches how one server divides the requests for a model."""
-        return self._one_steps(lambda member, left_s: member._traffic_steps(model, left_s), timeout_s)
-
-    def _set_traffic_steps(self, model: str, split: TrafficSplit, timeout_s: float | None) -> Steps[TrafficSplit]:
-        """Divides the requests for a model at every server."""
-
-        def divide(member: PlainClient) -> Steps[None]:
-            yield from member._set_traffic_steps(model, split, timeout_s)
-
-        yield from self._everywhere_steps(divide, f"the requests for '{model_name(model)}' were divided")
-        return (yield from self._traffic_steps(model, timeout_s))
-
-    def _traffic_outcomes_steps(self, model: str, timeout_s: float | None) -> Steps[dict[int, dict[str, Any]]]:
-        """Refuses: each server counts by itself."""
-        first = self._servers.all[0]
-        raise Unsupported(
-            f"outcomes are those of one server, and this client has {len(self._servers.all)}: ask each by a client of "
-            f"its own, as Client('{first}').traffic_outcomes({model!r})"
-        )
 
     def _share_steps(self, byte_size: int) -> Steps[SharedMemory]:
         """Creates a shared-memory region and registers it with every server."""
@@ -301,43 +280,3 @@ class SeveralServers(PlainClient):
         yield from self._everywhere_steps(
             lambda member: member._unshare_cuda_steps(name, timeout_s), f"region '{name}' was unregistered"
         )
-
-    def _failover(self, timeout_s: float | None, *, repeatable: bool) -> Failover:
-        return Failover(self._servers, self._attempts(timeout_s, repeatable=repeatable))
-
-    def _one_steps(self, ask: Callable[[PlainClient, float | None], Steps[T]], timeout_s: float | None) -> Steps[T]:
-        """Makes a call at one server, and at another where that does not answer."""
-        failover = self._failover(timeout_s, repeatable=True)
-        return failover.steps(lambda member: ask(member, failover.left_s()))
-
-    def _any_steps(self, ask: Callable[[PlainClient], Steps[bool]]) -> Steps[bool]:
-        found = yield from self._together_steps(ask, self._servers.all)
-        return any(one is True for one in found)
-
-    def _everywhere_steps(
-        self,
-        ask: Callable[[PlainClient], Steps[None]],
-        what: str,
-        servers: Sequence[Server[PlainClient]] | None = None,
-    ) -> Steps[None]:
-        """Makes a call at every server, or at some.
-
-        Raises:
-            AlipesError: If it fails at one; at the others it was made.
-        """
-        servers = self._servers.all if servers is None else servers
-        found = yield from self._together_steps(ask, servers)
-        failures = {f"{server}": error for server, error in zip(servers, found, strict=True) if error is not None}
-        if failures:
-            raise at_some(failures, len(servers), what)
-
-    def _together_steps(
-        self, ask: Callable[[PlainClient], Steps[T]], servers: Sequence[Server[PlainClient]]
-    ) -> Steps[list[T | AlipesError]]:
-        """Makes a call at each server, at all at the same time; their results or errors, in the servers' order."""
-        verbs = tuple(at(server.member, ask(server.member)) for server in servers)
-        found: list[T | AlipesError] = (yield Together(verbs)) if verbs else []
-        for one in found:
-            if isinstance(one, BaseException) and not isinstance(one, AlipesError):
-                raise one
-        return found

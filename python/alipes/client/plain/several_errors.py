@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from alipes.client.servers.addresses import with_reasons
 from alipes.errors import AlipesError, InferError, InvalidArgument, TransportError
 
-__all__ = ["at_some", "no_server", "sequence_lost"]
+__all__ = ["at_none", "at_some", "no_server", "sequence_lost"]
 
 
 def no_server(failures: Mapping[str, AlipesError]) -> AlipesError:
@@ -36,14 +36,24 @@ def at_some(failures: Mapping[str, AlipesError], count: int, what: str) -> Alipe
         count: The number of all servers.
         what: What was done at the others, as a sentence without its end.
     """
-    first = next(iter(failures.values()))
-    text = f"{what} at {count - len(failures)} of {count} servers: {_each(failures)}"
-    error = type(first)(text)
-    if isinstance(first, TransportError) and isinstance(error, TransportError):
-        error.reached = first.reached
-    if isinstance(first, InferError) and isinstance(error, InferError):
-        error.model = first.model
-    return error
+    return _like_first(failures, f"{what} at {count - len(failures)} of {count} servers: {_each(failures)}")
+
+
+def at_none(
+    failures: Mapping[str, AlipesError], count: int, what: str, changed: Mapping[str, AlipesError] | None = None
+) -> AlipesError:
+    """The error of a call to all servers that was taken back, since some have not answered, of the first one's class.
+
+    Args:
+        failures: The errors by the servers' addresses.
+        count: The number of all servers.
+        what: What was to be done, as a sentence without its end.
+        changed: The errors of those where it may have been done and was not taken back.
+    """
+    text = f"{what} at none of {count} servers, because not all can be set: {_each(failures)}"
+    if changed:
+        text = f"{text}; these may have been set and cannot be set back: {_each(changed)}"
+    return _like_first(failures, text)
 
 
 def sequence_lost(sequence_id: object, address: str, error: TransportError) -> TransportError:
@@ -54,6 +64,17 @@ def sequence_lost(sequence_id: object, address: str, error: TransportError) -> T
     )
     failure.reached = error.reached
     return failure
+
+
+def _like_first(failures: Mapping[str, AlipesError], text: str) -> AlipesError:
+    """An error of the first one's class, about the same model."""
+    first = next(iter(failures.values()))
+    error = type(first)(text)
+    if isinstance(first, TransportError) and isinstance(error, TransportError):
+        error.reached = first.reached
+    if isinstance(first, InferError) and isinstance(error, InferError):
+        error.model = first.model
+    return error
 
 
 def _each(failures: Mapping[str, AlipesError]) -> str:

@@ -367,6 +367,9 @@ class Client(PlainClient):
     ) -> TrafficSplit:
         """Divides the requests for a model that name no version among its versions, from now on. Over HTTP alone.
 
+        Of several servers all are set, or none: where one cannot be set, the others are set back, and the error says
+        which it was.
+
         Args:
             model: The model's name.
             weights: The weight of each version, `{1: 90, 2: 10}`. Versions that are left out get no such request, and
@@ -396,11 +399,12 @@ class Client(PlainClient):
         """What became of the requests for a model since its weights are what they are, by version. Over HTTP alone.
 
         Of each version `answered` and `failed` requests, `latency_us` as pairs of a time and how many answers took
-        about so long, and `samples`, one number of each of the newest answers, by output. Streams do not count.
+        about so long, and `samples`, one number of each of the newest answers, by output. Streams do not count. Of
+        several servers, what became of the requests at all of them together.
 
         Raises:
             NotFound: If the server has no model of that name; the error names those that it has.
-            Unsupported: If this client speaks gRPC, or asks several servers.
+            Unsupported: If this client speaks gRPC.
         """
         return self._drive(self._traffic_outcomes_steps(model, timeout_of(timeout_s, timeout)))
 
