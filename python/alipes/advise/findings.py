@@ -21,6 +21,8 @@ _SHARE: Final = 0.3
 """Share of the latency from which a stage counts."""
 _BUSY: Final = 0.7
 """Share of time from which instances are busy."""
+_IDLE: Final = 0.3
+"""Share of time below which instances are idle: requests that wait came together, and lack no processor."""
 _FULL: Final = 0.85
 """Share of the processors from which more instances find none."""
 _COMPUTES: Final = 0.2
@@ -201,17 +203,16 @@ def _full(flow: Flow, use: ProcessorUse) -> tuple[str, str] | None:
     """What was seen and what to do where another instance would find no processor; `None` where it would."""
     machine = use.machine_share if use.machine_share is not None else 0.0
     if use.own_share is None:
-        seen = f"the machine's processors are in use to {machine:.0%}"
-        return (
-            (seen, "the machine is full: take another server beside it, or a smaller model")
-            if machine > _FULL
-            else None
+        seen = f"the machine's processors are in use to {machine:.0%}, whether by the server or by others is not known"
+        advice = (
+            "see in `top` who takes the processors: beside others, move them or the server; else the machine is full"
         )
+        return (seen, advice) if machine > _FULL else None
     if use.own_share > _FULL:
         seen = f"the server itself uses {use.own_share:.0%} of its processors"
         return seen, "the machine is full: take another server beside it, or a smaller model"
     # The neighbours' load slows executions down that compute; those that sleep or ask a database hardly notice it.
-    computes = use.of_model(flow.model) >= _COMPUTES * flow.busy * flow.instances
+    computes = flow.busy >= _IDLE and use.of_model(flow.model) >= _COMPUTES * flow.busy * flow.instances
     if machine > _FULL and computes:
         seen = f"the machine's processors are in use to {machine:.0%}, the server's own part is {use.own_share:.0%}"
         return seen, "other programs take the processors: move them elsewhere, or the server"

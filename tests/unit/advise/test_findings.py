@@ -53,7 +53,9 @@ def test_busy_instances_with_a_queue_want_another_one() -> None:
 def test_on_a_full_machine_another_instance_brings_nothing() -> None:
     found = find(flow(stages=(20, 0, 5, 0), requests=3900), Surroundings(0.1, ProcessorUse(0.97)))
     assert (found.stage, found.change) == ("queue", None)
-    assert "in use to 97%" in found.evidence
+    # Whose they are is not known, so nobody is blamed.
+    assert "in use to 97%, whether by the server or by others is not known" in found.evidence
+    assert "move them or the server; else the machine is full" in found.advice
     unknown = find(flow(stages=(20, 0, 5, 0), requests=3900), Surroundings(0.1))
     assert unknown.gain.endswith("as far as the machine has processors for it")
 
@@ -76,6 +78,16 @@ def test_the_servers_own_use_decides_whether_its_machine_is_full(
     """Two instances, which are busy for nearly all of the time."""
     found = find(flow(stages=(20, 0, 5, 0), requests=3900), Surroundings(0.1, use))
     assert (found.change, found.advice.startswith(advice)) == (change, True), found
+
+
+@pytest.mark.parametrize("stages", [(0, 0, 20, 0), (20, 0, 20, 0), (5, 20, 5, 0), (0, 0.1, 0.1, 0)])
+@pytest.mark.parametrize("requests", [30, 150])
+def test_idle_instances_are_not_blamed_on_the_load_of_neighbours(stages: tuple[float, ...], requests: int) -> None:
+    """A model that sleeps, in a queue or not; one that few ask; one whose tensors are large."""
+    for use in (ProcessorUse(0.99, 0.02, own=0.05), ProcessorUse(0.99, 0.01, own=0.05, by_model={"m": 0.03})):
+        found = find(flow(stages=stages, requests=requests), Surroundings(0.1, use))
+        assert "processors" not in f"{found.evidence} {found.advice}", found
+        assert "machine" not in f"{found.evidence} {found.advice}", found
 
 
 def test_the_use_of_processors_is_what_was_added_between_two_readings() -> None:
