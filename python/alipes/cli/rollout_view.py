@@ -35,13 +35,14 @@ def end_of(end: RolloutEnd, plan: RolloutPlan) -> str:
         return f"version {plan.candidate} has all requests now{several}: {end.reason}"
     if not end.unset:
         return f"version {plan.stable} has all requests again{several}: {end.reason}"
-    back = len(end.servers) - len(end.unset)
-    urls = ",".join(end.unset)
+    count = len(end.servers)
+    back = count - len(end.unset)
+    again = f"has all requests again at {back} of {count} servers" if back else "could not be given all requests again"
     # The reason may be that of a server that cannot be set.
     why = "".join(f"; {error}" for error in end.unset.values() if f"{error}" not in end.reason)
     return (
-        f"version {plan.stable} has all requests again at {back} of {len(end.servers)} servers: {end.reason}{why}; "
-        f"once {' and '.join(end.unset)} can be set: alipes models traffic {plan.model} {plan.stable}=1 --url={urls}"
+        f"version {plan.stable} {again}: {end.reason}{why}; once {' and '.join(end.unset)} can be set: "
+        f"alipes models traffic {plan.model} {plan.stable}=1 --url={','.join(end.unset)}"
     )
 
 

@@ -135,6 +135,16 @@ def test_weights_that_cannot_be_are_refused(scales: ServerProcess) -> None:
         client.traffic("words")
 
 
+@pytest.mark.parametrize("verb", ["traffic", "traffic_outcomes"])
+def test_weights_are_read_at_an_address_without_a_scheme(scales: ServerProcess, verb: str) -> None:
+    with alipes.Client(scales.http) as client:
+        getattr(client, verb)("words")
+    with alipes.Client(scales.http) as client:
+        assert client.set_traffic("words", {}).weights == {}
+    with alipes.Client(scales.grpc) as client, pytest.raises(Unsupported, match="over HTTP"):
+        getattr(client, verb)("words")
+
+
 def test_the_command_shows_and_changes_the_weights(scales: ServerProcess, capsys: pytest.CaptureFixture[str]) -> None:
     def printed(*words: str) -> str:
         assert main(["models", "traffic", "words", *words, f"--url={scales.http}"]) == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from alipes.cli.rollout import share_of, stable_version
+from alipes.cli.rollout_view import end_of
 from alipes.errors import ConfigError, TransportError
 from alipes.rollout import Journal, Look, RolloutPlan, Tolerance, run_rollout
 from alipes.types import Shadow, TrafficSplit
@@ -72,7 +73,10 @@ def test_a_rollout_that_is_stopped_or_cannot_begin_rolls_back() -> None:
     lost.error = TransportError("gone")
     end = run_rollout(lost, plan())
     assert end.reason == "not every server has the weights of 1 %: http://a: gone"
-    assert [f"{error}" for error in end.unset.values()] == ["gone"]
+    assert end_of(end, plan()) == (
+        "version 1 could not be given all requests again: not every server has the weights of 1 %: http://a: gone; "
+        "once http://a can be set: alipes models traffic m 1=1 --url=http://a"
+    )
 
 
 def test_a_rollout_that_was_broken_off_goes_on_at_its_step(tmp_path: Path) -> None:

@@ -6,17 +6,19 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 from alipes.client.plain.retry import UNREGISTER_RETRY, Retry
 from alipes.client.plain.steps import ControlStep, Step
 from alipes.types import IndexEntry, ModelState, Shadow, TrafficSplit
 
-__all__ = ["HTTP", "Call", "HttpOperations", "Operations"]
+__all__ = ["HTTP", "OVER_HTTP", "Call", "HttpOperations", "Operations"]
 
 T = TypeVar("T")
 Document = dict[str, Any]
+
+OVER_HTTP: Final = "the weights of versions are read and changed over HTTP: use the address of the server's HTTP port"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Call(Generic[T]):
         repeatable: Whether it may be sent again where the outcome of an attempt is unknown.
         retry: Its retry policy; `None` is the client's own.
         over_http: Makes the same call over HTTP, where the address may be one of HTTP.
+        only_http: What to say where the address turns out to be one of gRPC, which has no such call; `None` where it
+            has.
     """
 
     path: str
@@ -38,6 +42,7 @@ class Call(Generic[T]):
     repeatable: bool = True
     retry: Retry | None = None
     over_http: Callable[[], Call[T]] | None = None
+    only_http: str | None = None
 
     def step(self, timeout_s: float | None) -> Step:
         """One attempt, within the time that is left."""

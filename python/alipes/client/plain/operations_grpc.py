@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from google.protobuf.descriptor import FieldDescriptor
 
 from alipes.client.grpc_messages import decode_response, encode_request
-from alipes.client.plain.operations import Call, Document, index_entry
+from alipes.client.plain.operations import OVER_HTTP, Call, Document, index_entry
 from alipes.client.plain.retry import UNREGISTER_RETRY
 from alipes.config.schema import is_repeated
 from alipes.errors import Unsupported
@@ -18,8 +18,6 @@ from alipes.types import IndexEntry, TrafficSplit
 __all__ = ["GRPC", "GrpcOperations"]
 
 T = TypeVar("T")
-
-OVER_HTTP: Final = "the weights of versions are read and changed over HTTP: use the address of the server's HTTP port"
 
 
 class GrpcOperations:

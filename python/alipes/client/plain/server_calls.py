@@ -219,7 +219,11 @@ class ServerCalls(GuessedNames):
             self._link = self._connect(over_http)
             self.endpoint = over_http
             before.close()
-        return call.over_http() if self.endpoint.wire == "http" else None
+        if self.endpoint.wire == "http":
+            return call.over_http()
+        if call.only_http is not None and isinstance(error, Unsupported):
+            raise Unsupported(call.only_http) from error
+        return None
 
     def _look_steps(self) -> Steps[str | None]:
         """What speaks at the address of a server that has never answered, though something is there; looks once."""

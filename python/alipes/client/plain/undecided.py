@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from alipes.client.plain.operations import HTTP, Call, Operations
+from alipes.client.plain.operations import HTTP, OVER_HTTP, Call, Operations
 from alipes.types import IndexEntry, TrafficSplit
 
 __all__ = ["UndecidedOperations"]
@@ -64,15 +64,15 @@ class UndecidedOperations:
 
     def traffic(self, model: str) -> Call[TrafficSplit]:
         """How the requests for a model are divided among its versions: HTTP alone has that."""
-        return HTTP.traffic(model)
+        return _over_http(lambda: HTTP.traffic(model))
 
     def set_traffic(self, model: str, split: TrafficSplit) -> Call[TrafficSplit]:
         """Divides them otherwise: HTTP alone has that."""
-        return HTTP.set_traffic(model, split)
+        return _over_http(lambda: HTTP.set_traffic(model, split))
 
     def traffic_outcomes(self, model: str) -> Call[dict[int, Document]]:
         """What became of the requests since they are divided so: HTTP alone has that."""
-        return HTTP.traffic_outcomes(model)
+        return _over_http(lambda: HTTP.traffic_outcomes(model))
 
     def share(self, region: str, key: str, byte_size: int) -> Call[None]:
         """Registers shared memory."""
@@ -96,3 +96,8 @@ class UndecidedOperations:
 
     def _either(self, make: Callable[[Operations], Call[T]]) -> Call[T]:
         return replace(make(self._grpc), over_http=lambda: make(HTTP))
+
+
+def _over_http(make: Callable[[], Call[T]]) -> Call[T]:
+    """A call that HTTP alone has: a server of gRPC knows no such method, and one of HTTP is asked again over HTTP."""
+    return replace(make(), over_http=make, only_http=OVER_HTTP)
