@@ -3,7 +3,7 @@
 #   make quickstart    a model served and asked, in one command
 #   make gravitational-waves   inspirals in the noise of two detectors, streamed, found and drawn
 #   make fleet         throughput and cost, latency, quality: a talk's three figures, measured and drawn
-#   make kserve        transformer, predictor, explainer and canary of a talk, and what KServe gets
+#   make kserve        transformer, predictor, explainer, canary and scale to zero of a talk, drawn, and what KServe gets
 #   make serving-lab   a food classifier behind FastAPI and in each way that alipes has, measured and drawn
 #
 #   make test          what a person waits for: the crates, then Python on one interpreter
@@ -26,7 +26,7 @@
 #   make bench         ratios against the floors and the peers (see docs/benchmarks.md)
 #   make bench-queue   what one request costs a model's queue, in nanoseconds
 #   make clients       fetches perf_analyzer, Model Analyzer, the KServe SDK, hermes, a real Triton and Azurite
-#   make kube          builds Kubernetes' own programs, and KServe's, with Go, for tests of what deploys (twenty minutes, once)
+#   make kube          builds Kubernetes' own programs, KServe's and Knative's, with Go, for tests of what deploys (half an hour, once)
 #   make docs          the generated reference pages
 #   make site          the documentation as a site, with the Python API, in build/site
 #   make wheel         the wheel that `pip install .` makes, in dist/
@@ -102,7 +102,7 @@ fleet: dist/made
 	@$(BIN)/python examples/fleet/run.py $(ARGS)
 
 kserve: dist/made
-	@$(ENVIRONMENT) $(VENV) --extra examples --extra explain --extra deploy --wheel dist
+	@$(ENVIRONMENT) $(VENV) --extra examples --extra explain --extra deploy --extra plots --wheel dist
 	@$(BIN)/python examples/kserve/run.py $(ARGS)
 
 serving-lab: dist/made

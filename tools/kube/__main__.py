@@ -2,8 +2,9 @@
 
 etcd, the API server, the controller manager, the scheduler, kwok, whose nodes need no machines, the kubelet, which
 makes a node of this one, `kserve-render`, which asks KServe's own code about objects of KServe, its controllers, its
-agent and its router, and `kn-decide`, which asks Knative's scaler for its decisions. They take twenty minutes of a core
-the first time and nothing afterwards; a new version has a folder of its own.
+agent and its router, `kn-decide`, which asks Knative's scaler for its decisions, and Knative's own programs: what runs
+beside each server, its activator, autoscaler, controller and webhook. They take half an hour of a core the first time
+and nothing afterwards; a new version has a folder of its own.
 Tests that need the programs are skipped, with this as their reason, until they are built.
 
     python3 tools/kube                    all of them

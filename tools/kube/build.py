@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from programs import (
+    KNATIVE_FILES,
     KSERVE_KINDS,
     KSERVE_KINDS_FILE,
     KSERVE_KINDS_FOLDER,
@@ -54,6 +55,8 @@ def write_files(name: str) -> None:
         _write_stages(PROGRAMS[name])
     if name == "kserve-render":
         _write_kinds(PROGRAMS[name])
+    if name == "kn-controller":
+        _write_knative(PROGRAMS[name])
 
 
 def _write_stages(program: Program) -> None:
@@ -76,6 +79,14 @@ def _write_kinds(program: Program) -> None:
     _write_documents([source / KSERVE_WEBHOOKS], program.folder() / KSERVE_WEBHOOKS_FILE)
 
 
+def _write_knative(program: Program) -> None:
+    """The kinds that Knative adds to an API server, its settings and its webhooks."""
+    for name, parts in KNATIVE_FILES.items():
+        if not (program.folder() / name).exists():
+            files = [file for module, pattern in parts for file in sorted(_source(module).glob(pattern))]
+            _write_documents(files, program.folder() / name)
+
+
 def _write_documents(files: Iterable[Path], into: Path) -> None:
     documents = [file.read_text(encoding="utf-8") for file in files if file.name != "kustomization.yaml"]
     into.write_text("\n---\n".join(documents), encoding="utf-8")
@@ -95,19 +106,21 @@ def _module(program: Program) -> Path:
     source = _source(module)
     own.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source / "go.sum", own / "go.sum")
-    requirements = _requirements(module, (source / "go.mod").read_text(encoding="utf-8"))
+    requirements = _requirements(program, (source / "go.mod").read_text(encoding="utf-8"))
     (own / "go.mod").write_text(requirements, encoding="utf-8")
     return own
 
 
-def _requirements(module: Module, requirements: str) -> str:
+def _requirements(program: Program, requirements: str) -> str:
     """The `go.mod` of our own module, from that of the module it requires."""
+    module = program.module
     staged = _STAGED.findall(requirements)
     requirements = re.sub(r"^module .*$", "module alipes.test/kube", requirements, count=1, flags=re.MULTILINE)
     requirements = _REPLACED_BY_FOLDER.sub("", requirements)
     for path in staged:
         requirements = requirements.replace(f"{path} v0.0.0\n", f"{path} {module.staged_version}\n")
     replaced = [f"replace {path} => {path} {module.staged_version}" for path in staged]
+    replaced += [f"replace {other.path} => {other.path} {other.version}" for other in program.replaced]
     return "\n".join([requirements, f"require {module.path} {module.version}", *replaced, ""])
 
 

@@ -10,6 +10,11 @@ from pathlib import Path
 KUBERNETES = "1.37.2"
 KWOK = "0.8.0"
 KSERVE = "0.20.0"
+# Which this KServe requires. Its packages are missing from the modules of later versions.
+KNATIVE = "0.48.1"
+# Which this Knative requires: its programs end at once with another.
+OPENTELEMETRY = "1.39.0"
+OPENTELEMETRY_CONTRIB = "0.64.0"
 
 _VERSION_VARIABLE = "k8s.io/component-base/version"
 _MINOR = KUBERNETES.split(".")[1]
@@ -38,13 +43,15 @@ class Module:
 class Program:
     """A program: where its source is, what the linker writes into it, and of which versions it is.
 
-    A package whose path begins with a dot is a folder beside this file, built with what the module requires.
+    A package whose path begins with a dot is a folder beside this file, built with what the module requires. Modules in
+    `replaced` are used in place of the versions that it requires.
     """
 
     module: Module
     package: str
     linker_flags: str = ""
     versions: str = f"kubernetes-{KUBERNETES}-kwok-{KWOK}"
+    replaced: tuple[Module, ...] = ()
 
     @property
     def own_source(self) -> Path | None:
@@ -68,6 +75,22 @@ def _with_source(versions: str, source: str) -> str:
 _KUBERNETES = Module("k8s.io/kubernetes", f"v{KUBERNETES}")
 _KWOK = Module("sigs.k8s.io/kwok", f"v{KWOK}")
 _KSERVE = Module("github.com/kserve/kserve", f"v{KSERVE}")
+_KNATIVE = Module("knative.dev/serving", f"v{KNATIVE}")
+# Of the same day as this Knative, which requires them; they have no numbers.
+_NETWORKING = Module("knative.dev/networking", "v0.0.0-20260120131110-a7cdca238a0d")
+_CACHING = Module("knative.dev/caching", "v0.0.0-20260120130310-f1fc03b7f5ee")
+_EXPORTERS = ("metric/otlpmetricgrpc", "metric/otlpmetrichttp", "trace", "trace/otlptracegrpc", "trace/otlptracehttp")
+_TELEMETRY = tuple(
+    Module(f"go.opentelemetry.io/{path}", f"v{version}")
+    for version, paths in {
+        OPENTELEMETRY: (
+            *("otel", "otel/metric", "otel/trace", "otel/sdk", "otel/sdk/metric", "otel/exporters/stdout/stdouttrace"),
+            *(f"otel/exporters/otlp/otlp{name}" for name in _EXPORTERS),
+        ),
+        OPENTELEMETRY_CONTRIB: ("contrib/instrumentation/net/http/otelhttp", "contrib/instrumentation/runtime"),
+    }.items()
+    for path in paths
+)
 
 PROGRAMS = {
     # The version of etcd that this Kubernetes requires.
@@ -88,6 +111,13 @@ PROGRAMS = {
     "kserve-router": Program(_KSERVE, "github.com/kserve/kserve/cmd/router", versions=f"kserve-{KSERVE}"),
     # What runs beside each server that has many models, a batcher or a logger.
     "kserve-agent": Program(_KSERVE, "github.com/kserve/kserve/cmd/agent", versions=f"kserve-{KSERVE}"),
+    # What runs beside each server of Knative, and what orders, starts and ends these.
+    **{
+        f"kn-{name}": Program(
+            _KSERVE, f"knative.dev/serving/cmd/{name}", versions=f"knative-{KNATIVE}", replaced=_TELEMETRY
+        )
+        for name in ("queue", "activator", "autoscaler", "controller", "webhook")
+    },
 }
 
 STAGES = ("node/fast", "node/heartbeat", "pod/fast")
@@ -116,3 +146,15 @@ KSERVE_WEBHOOKS = "config/webhook/manifests.yaml"
 """The file of KServe's source by which an API server asks its controllers about objects and pods."""
 
 KSERVE_WEBHOOKS_FILE = "webhooks.yaml"
+
+KNATIVE_FILES: dict[str, tuple[tuple[Module, str], ...]] = {
+    "kinds.yaml": (
+        (_KNATIVE, "config/core/300-resources/*.yaml"),
+        *((_NETWORKING, f"config/{name}.yaml") for name in ("certificate", "domain-claim", "ingress")),
+        (_NETWORKING, "config/serverlessservice.yaml"),
+        (_CACHING, "config/image.yaml"),
+    ),
+    "settings.yaml": ((_KNATIVE, "config/core/configmaps/*.yaml"), (_NETWORKING, "config/config-network.yaml")),
+    "webhooks.yaml": ((_KNATIVE, "config/core/webhooks/*.yaml"),),
+}
+"""Files beside `kn-controller`, each of files of modules: Knative's kinds, settings and webhooks."""
