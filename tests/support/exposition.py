@@ -11,7 +11,12 @@ Samples = dict[str, float]
 
 def samples(server: ServerProcess) -> Samples:
     """Every sample by its name and labels."""
-    with urlopen(f"http://{server.metrics}/metrics", timeout=60) as response:
+    return samples_at(server.metrics)
+
+
+def samples_at(address: str) -> Samples:
+    """Every sample of the server whose metrics are at an address."""
+    with urlopen(f"http://{address}/metrics", timeout=60) as response:
         text = response.read().decode()
     lines = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     return {name: float(value) for name, value in lines}
