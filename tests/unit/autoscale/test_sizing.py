@@ -11,7 +11,6 @@ from alipes.autoscale import ServiceCurve, size
 from alipes.cli.app import run
 from alipes.deploy.kserve.objects import kserve_objects
 from alipes.deploy.kserve.reading import described
-from alipes.deploy.kserve.sized import sized
 from alipes.deploy.yaml_text import documents_of
 from alipes.errors import ConfigError
 from alipes.tune import Outcome, Point
@@ -23,8 +22,7 @@ VALUES: dict[str, Any] = {"name": "iris", "predictor": {"storage": {"uri": "gs:/
 
 
 def predictor(**more: Any) -> dict[str, Any]:
-    wanted = described(VALUES | more)
-    objects = kserve_objects(sized(wanted, size(CURVE, rates=(60, 900))))
+    objects = kserve_objects(described(VALUES | more, sizing=size(CURVE, rates=(60, 900))))
     (service,) = [one for one in objects if one["kind"] == "InferenceService"]
     found: dict[str, Any] = service["spec"]["predictor"]
     return found
@@ -67,7 +65,7 @@ def test_knative_gets_limit_target_and_bounds() -> None:
 
 
 def test_keda_gets_the_requests_of_a_server() -> None:
-    values = VALUES["predictor"] | {"scaling": {"kind": "keda", "target": 1, "least": 0}}
+    values = VALUES["predictor"] | {"scaling": {"kind": "keda"}}
     (metric,) = predictor(predictor=values)["autoScaling"]["metrics"]
     assert metric["external"]["metric"]["query"].startswith("sum(alipes_inference_concurrency{")
     assert metric["external"]["target"] == {"type": "Value", "value": "2"}

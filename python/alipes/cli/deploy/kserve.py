@@ -17,10 +17,10 @@ from alipes.cli.failures import CommandFailed, UsageFailed, perform
 from alipes.errors import CloudError, ConfigError
 
 if TYPE_CHECKING:
+    from alipes.autoscale import Sizing
     from alipes.cloud.kubernetes import Cluster
     from alipes.cloud.kubernetes.inference_services import InferenceServices
     from alipes.cloud.kubernetes.kserve_objects import KServeStatus
-    from alipes.deploy.kserve.description import KServe
 
 __all__ = ["kserve_app"]
 
@@ -86,30 +86,31 @@ def kserve(  # noqa: PLR0913, PLR0917  # one parameter is one option
 
         shorthands = {"name": name, "image": image, "predictor.format": model_format, "predictor.storage.uri": storage}
         try:
-            wanted = described(values_of(values, settings, shorthands), values)
-            if sized_by is not None:
-                wanted = _sized(wanted, sized_by, model, p99, rates)
-            objects = kserve_objects(wanted)
+            sizing = None if sized_by is None else _sizing(sized_by, model, p99, rates)
+            objects = kserve_objects(described(values_of(values, settings, shorthands), values, sizing))
         except ConfigError as error:
             print(error.explain(), file=sys.stderr)  # each fault has a line of its own
             raise CommandFailed("nothing was written: mend what is named above") from error
+        if sizing is not None:
+            _show_reasons(sizing)
         write(yaml_of(objects), output)
         return 0
 
     return perform(action)
 
 
-def _sized(wanted: KServe, path: Path, model: str | None, p99_ms: float | None, rates: str | None) -> KServe:
-    """The description with sizes from a result of `alipes tune`, whose reasons are shown beside it."""
+def _sizing(path: Path, model: str | None, p99_ms: float | None, rates: str | None) -> Sizing:
+    """Sizes from a result of `alipes tune`."""
     from alipes.autoscale import read_curve, size
-    from alipes.cli.sentences import print_sentence
-    from alipes.deploy.kserve.sized import sized
 
-    sizing = size(read_curve(path, model), p99_ms, None if rates is None else _rates(rates))
-    found = sized(wanted, sizing)
+    return size(read_curve(path, model), p99_ms, None if rates is None else _rates(rates))
+
+
+def _show_reasons(sizing: Sizing) -> None:
+    from alipes.cli.sentences import print_sentence
+
     for reason in sizing.reasons:
         print_sentence(reason, file=sys.stderr)
-    return found
 
 
 def _rates(text: str) -> tuple[float, float]:

@@ -10,9 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
+from alipes.autoscale.sizing import Sizing
 from alipes.deploy.choices import of_choices
 from alipes.deploy.kserve.description import KServe
 from alipes.deploy.kserve.faults import Fault, faults_of
+from alipes.deploy.kserve.sized import sized
 from alipes.errors import ConfigError
 
 __all__ = ["described"]
@@ -28,19 +30,22 @@ _OTHER_FORMATS: Final = "; export the model as one of these, or serve it with a 
 _STEPS: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
-def described(values: Mapping[str, Any], path: Path | None = None) -> KServe:
+def described(values: Mapping[str, Any], path: Path | None = None, sizing: Sizing | None = None) -> KServe:
     """The description that values make.
 
     Args:
         values: By their names.
         path: The file that they are from, for messages.
+        sizing: Sizes that take the place of those in the values.
 
     Raises:
         ConfigError: If a value has another type or lies outside its bounds, a name is unknown, or values do not go
-            together; with all faults, a line each, with their dotted names.
+            together; with all faults, a line each, with their dotted names. If there are sizes, and the scaler does
+            not look at requests.
     """
     faults, found = _read(values)
     if found is not None:
+        found = found if sizing is None else sized(found, sizing)
         faults = faults_of(found)
     if faults:
         shown = [f"{fault.where}: {fault.what}" for fault in faults[:_MOST_SHOWN]]
