@@ -1,11 +1,12 @@
-"""The talk's pieces on this machine: transformer, predictor, explainer, canary, and what KServe gets. One command.
+"""The talk's pieces on this machine: transformer, predictor, explainer, canary, scale to zero, and what KServe gets.
 
-    pip install 'alipes[examples,explain,deploy]'
+    pip install 'alipes[examples,explain,deploy,plots]'
     python examples/kserve/run.py
 
 A tokenizer stands in front of a small network of BERT's shape, an explainer in front of the tokenizer; each is a server
 of its own. Then a new version of the network gets more and more of the requests, is judged, and is promoted; another
-one, which is broken, is taken back. Nothing is fetched: the example makes the network.
+one, which is broken, is taken back. At last the predictor runs only while somebody asks for it. One picture shows the
+run. Nothing is fetched: the example makes the network.
 """
 
 from __future__ import annotations
@@ -22,9 +23,13 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from alipes import Client, Server
+from alipes.errors import Unsupported
 from alipes.rollout import Look, RolloutEnd, RolloutPlan, run_rollout
 from alipes.rollout.verdict import Tolerance
 from network import write
+from picture import draw
+from record import Record
+from scaling import from_zero, replay
 from traffic import Traffic
 
 FOLDER = Path(__file__).parent
@@ -52,14 +57,18 @@ def main() -> None:
     with predictor(models) as bert, transformer(bert) as tokenizer:
         ask(tokenizer)
         explain(tokenizer)
-        with Traffic(tokenizer.grpc_url) as traffic:
+        with Record(bert.url) as record, Traffic(tokenizer.grpc_url, record) as traffic:
             for version, before in ((2, 1), (3, 2)):
                 add(models, version, bert)
-                end = canary(bert, before, version, asked.step)
-                print(f"version {version} is {'promoted' if end.promoted else 'taken back'}: {end.reason}")
+                end = canary(bert, before, version, asked.step, record)
+                decided = f"version {version} is {'promoted' if end.promoted else 'taken back'}"
+                record.mark(decided)
+                print(f"{decided}: {end.reason}")
+            time.sleep(asked.step)  # so that the picture shows what follows
         failed = sum(traffic.failed.values())
         print(f"meanwhile {traffic.answered} requests were answered, and {failed} failed {traffic.failed or ''}")
         lose(bert, tokenizer, models)
+    scale(models, record, asked.output / "kserve.png")
     deploy(asked.output)
     print(f"done in {time.monotonic() - begun_s:.0f} s")
     if failed:
@@ -123,7 +132,7 @@ def add(models: Path, version: int, bert: Server) -> None:
         client.load("bert")
 
 
-def canary(bert: Server, stable: int, candidate: int, step_s: float) -> RolloutEnd:
+def canary(bert: Server, stable: int, candidate: int, step_s: float, record: Record) -> RolloutEnd:
     """The candidate gets more and more of the requests, while its outcomes are compared with those of the other."""
     plan = RolloutPlan(
         "bert",
@@ -139,10 +148,15 @@ def canary(bert: Server, stable: int, candidate: int, step_s: float) -> RolloutE
 
     def watch(look: Look) -> None:
         if look.share not in shares:
-            shares.append(look.share)
-            print(f"version {candidate} gets {look.share:g} % of the requests")
+            begin(look.share)
+
+    def begin(share: float) -> None:
+        shares.append(share)
+        record.mark(f"version {candidate}: {share:g} %")
+        print(f"version {candidate} gets {share:g} % of the requests")
 
     with Client(bert.url) as client:
+        begin(plan.steps[0])
         return run_rollout(client, plan, watch=watch)
 
 
@@ -155,6 +169,23 @@ def lose(bert: Server, tokenizer: Server, models: Path) -> None:
     with predictor(models, port):
         status, _ = post(tokenizer, "/v1/models/reviews:predict", {"instances": [ASKED[0]]})
         print(f"with it again: {status}")
+
+
+def scale(models: Path, record: Record, path: Path) -> None:
+    """The predictor comes with the first request and goes when nobody asks; then the run is drawn."""
+    came = from_zero(models)
+    print(
+        f"without a server the first request takes {came.start_s:.1f} s, the next ones {1e3 * came.service_s:.0f} ms; "
+        f"{len(came.requests)} requests over {len(came.runs)} starts, and none failed"
+    )
+    day = replay(came.start_s, came.service_s)
+    print(
+        f"Knative would order up to {day.replicas.max()} such servers for {day.arrived.max():.0f} requests per second"
+    )
+    try:
+        print(f"{draw(record, came, day, path)}: the run in one picture")
+    except Unsupported as error:
+        print(f"no picture: {error}")
 
 
 def deploy(output: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 from alipes import Client
 from alipes.errors import AlipesError
+from record import Record
 from reviews import reviews
 
 __all__ = ["Traffic"]
@@ -23,11 +25,11 @@ class Traffic:
         failed: Requests that failed, by the text of their error.
     """
 
-    def __init__(self, address: str, callers: int = 4) -> None:
-        """Takes the transformer's address."""
+    def __init__(self, address: str, record: Record, callers: int = 4) -> None:
+        """Takes the transformer's address, and what notes each answer."""
         self.answered, self.right = 0, 0
         self.failed: dict[str, int] = {}
-        self._address = address
+        self._address, self._record = address, record
         self._lock, self._end = threading.Lock(), threading.Event()
         self._threads = [threading.Thread(target=self._call, args=(seed,)) for seed in range(callers)]
 
@@ -51,6 +53,7 @@ class Traffic:
             at = 0
             while not self._end.is_set():
                 at = (at + 1) % len(texts)
+                begun_s = time.monotonic()
                 try:
                     found = client.infer("reviews", {"text": np.array([[texts[at]]], object)})["output_0"]
                 except AlipesError as failure:
@@ -58,5 +61,6 @@ class Traffic:
                         self.failed[str(failure)] = self.failed.get(str(failure), 0) + 1
                     continue
                 with self._lock:
+                    self._record.add(time.monotonic() - begun_s)
                     self.answered += 1
                     self.right += int((found[0, 1] > 0.5) == good[at])

@@ -30,3 +30,7 @@ def test_transformer_predictor_explainer_and_canary_work_together(tmp_path: Path
     assert re.search(r"meanwhile \d{3,} requests were answered, and 0 failed", text)
     assert "answers 503: predictor 'bert' at grpc://" in text
     assert "with it again: 200" in text
+    from_zero = re.search(r"first request takes ([\d.]+) s, the next ones (\d+) ms; 16 requests over 2 starts", text)
+    assert from_zero is not None
+    assert re.search(r"Knative would order up to [1-8] such servers", text)
+    assert "no picture" in text or (tmp_path / "out" / "kserve.png").stat().st_size > 30_000

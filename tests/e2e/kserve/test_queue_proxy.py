@@ -171,7 +171,7 @@ def test_a_pod_that_ends_answers_what_came_before(pod: Pod) -> None:
     assert queue.wait() == 0
 
 
-def test_a_server_that_is_told_first_answers_what_it_has(pod: Pod) -> None:
+def test_a_server_that_ends_first_answers_what_it_has(pod: Pod) -> None:
     server = pod.start_server()
     queue = pod.queue()
     with Requests(queue.address, 5, 3) as lasting:
