@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from alipes import Client
+from support.framework_models import reason
 from support.server import ServerProcess
 
 X = np.arange(24, dtype=np.float64).reshape(12, 2)
@@ -70,6 +72,31 @@ def exported(folder: Path) -> Saved:
     return "net.pt2", network(torch.from_numpy(ROWS)).detach().numpy()
 
 
+def traced(folder: Path) -> Saved:
+    torch = import_module("torch")
+    network = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch advises torch.export for new models
+        torch.jit.save(torch.jit.trace(network, torch.zeros(4, 2)), folder / "net.pt")
+    return "net.pt", network(torch.from_numpy(ROWS)).detach().numpy()
+
+
+def scripted(folder: Path) -> Saved:
+    torch = import_module("torch")
+    network = torch.nn.Linear(2, 1).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.jit.save(torch.jit.script(network), folder / "net.pt")
+    return "net.pt", network(torch.from_numpy(ROWS)).detach().numpy()
+
+
+def keras(folder: Path) -> Saved:
+    library = import_module("keras")
+    model = library.Sequential([library.Input((2,), name="x"), library.layers.Dense(1, "tanh", name="y")])
+    model.save(folder / "dense.keras")
+    return "dense.keras", model.predict(ROWS, verbose=0)
+
+
 FILES = {
     skops: "sklearn",
     joblib: "sklearn",
@@ -78,11 +105,26 @@ FILES = {
     lightgbm: "lightgbm",
     catboost: "catboost",
     exported: "torch",
+    traced: "torch",
+    keras: "keras",
 }
 
 
 def marked(save: Callable[[Path], Saved], library: str) -> Any:
-    return pytest.param(save.__name__, library, marks=pytest.mark.extra(library), id=save.__name__)
+    marks = [pytest.mark.extra(library)]
+    if library == "keras":
+        marks.append(pytest.mark.slow("imports TensorFlow in three processes"))
+    return pytest.param(save.__name__, library, marks=marks, id=save.__name__)
+
+
+def saved(save: str, folder: Path) -> Saved:
+    """The file that a function of this module writes, in a process of its own: some of these libraries wait for each
+    other in one."""
+    child = [sys.executable, __file__, save, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(child, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()[-1], np.load(folder / "expected.npy")
 
 
 @pytest.mark.parametrize(("save", "library"), [marked(save, library) for save, library in FILES.items()])
@@ -91,12 +133,7 @@ def test_one_file_of_a_framework_is_served_with_its_numbers(
 ) -> None:
     if find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
-    # In a process of its own: some of these libraries wait for each other in one.
-    child = [sys.executable, __file__, save, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(child, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    name, expected = done.stdout.split()[-1], np.load(tmp_path / "expected.npy")
+    name, expected = saved(save, tmp_path)
     server = serve(tmp_path / name)
     with Client(server.http) as client:
         signature = client.signature(Path(name).stem)
@@ -104,6 +141,19 @@ def test_one_file_of_a_framework_is_served_with_its_numbers(
         rows = ROWS.astype(np.float64 if spec.datatype == "FP64" else np.float32)
         answer = next(iter(client.infer(signature.model, {spec.name: rows}).values()))
     assert np.allclose(answer.reshape(len(ROWS)), expected.reshape(len(ROWS)), rtol=1e-5)
+
+
+@pytest.mark.extra("torch")
+def test_a_script_without_shapes_says_how_to_save_it(tmp_path: Path, serve: Callable[..., ServerProcess]) -> None:
+    if find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    name, _ = saved("scripted", tmp_path)
+    server = serve(tmp_path / name)
+    assert reason(server, "net").endswith(
+        "the file does not say which datatypes and shapes the model has; save it by torch.jit.trace, which records "
+        "them, or list input and output in config.pbtxt, each with name, data_type and dims: the arguments of its "
+        "forward are input"
+    )
 
 
 if __name__ == "__main__":

@@ -181,8 +181,9 @@ def _found_out(opening: Opening, file: OpenedFile) -> Signature:
         ports = list(batch_of(file.module, file.examples, binding))
     else:
         raise opening.refuse(
-            f"the file does not say which datatypes and shapes the model has; list input and output in config.pbtxt, "
-            f"each with name, data_type and dims: the arguments of its forward are {_listed(file.arguments.names)}"
+            "the file does not say which datatypes and shapes the model has; save it by torch.jit.trace, which records "
+            "them, or list input and output in config.pbtxt, each with name, data_type and dims: "
+            f"the arguments of its forward are {_listed(file.arguments.names)}"
         )
     return probe(opening, file.module, ports, binding)
 
