@@ -14,7 +14,8 @@ from urllib.request import urlopen
 
 from alipes.deploy.yaml_text import documents_of, yaml_of
 
-from support.kube import ControlPlane, Missing, Refused, need, program_file, program_folder
+from support.kinds import add_kinds_of
+from support.kube import ControlPlane, Missing, need, program_file, program_folder
 from support.ports import free_ports
 from support.waiting import TIMEOUT_S
 
@@ -81,15 +82,7 @@ def add_kinds(plane: ControlPlane) -> None:
         Missing: If the program is not built, whose folder has them.
     """
     need(PROGRAM)
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    # A megabyte of YAML takes many seconds to read here, and no time there.
-    kinds = (program_folder(PROGRAM) / "kinds.yaml").read_bytes().split(b"\n---\n")
-    made = [plane.request("POST", path, kind, "application/yaml") for kind in kinds]
-    for kind in made:
-        name = kind["metadata"]["name"]
-        plane.wait_until(lambda name=name: _is_established(plane, f"{path}/{name}"), f"the API server knows {name}")
-        # Clients look for it in the list of its group, which follows later.
-        plane.wait_until(lambda kind=kind: _is_listed(plane, kind["spec"]), f"the API server lists {name}")
+    add_kinds_of(plane, program_folder(PROGRAM) / "kinds.yaml")
 
 
 def start_controllers(plane: ControlPlane, *, webhooks: bool = False) -> None:
@@ -156,20 +149,3 @@ def _answers(url: str) -> bool:
             return True
     except OSError:
         return False
-
-
-def _is_listed(plane: ControlPlane, kind: Mapping[str, Any]) -> bool:
-    for version in kind["versions"]:
-        if version["served"]:
-            try:
-                listed = plane.request("GET", f"/apis/{kind['group']}/{version['name']}")["resources"]
-            except Refused:
-                return False
-            if all(one["name"] != kind["names"]["plural"] for one in listed):
-                return False
-    return True
-
-
-def _is_established(plane: ControlPlane, path: str) -> bool:
-    conditions = plane.request("GET", path).get("status", {}).get("conditions") or []
-    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)

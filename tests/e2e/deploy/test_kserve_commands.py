@@ -133,6 +133,28 @@ def test_a_canary_is_shown_and_promoted_under_its_name(deploy: Deploy, service: 
     assert bounds(service) == (2, 4)
 
 
+def test_a_canary_gets_more_and_more_requests(deploy: Deploy, service: Service) -> None:
+    dark = CANARY | {"name": "dark", "percent": 0, "storage": {"uri": "gs://bucket/3"}}
+    send(deploy, VALUES | {"canaries": [CANARY]})
+    service.says(canaries={"next": 20})
+    assert deploy("kserve", "share", "iris", "50", "--dry-run").out.startswith(
+        "would be: next gets 50 % of the requests"
+    )
+    assert percentages(service) == {"next": 20}
+    done = deploy("kserve", "share", "iris", "50", "--no-wait")
+    assert (done.code, done.out.splitlines()[0]) == (0, "next gets 50 % of the requests")
+    assert percentages(service) == {"next": 50}
+    send(deploy, VALUES | {"canaries": [CANARY, dark]})
+    assert "say which of next, dark" in deploy("kserve", "share", "iris", "30").message
+    assert deploy("kserve", "share", "iris", "30", "dark", "--no-wait").code == 0
+    assert percentages(service) == {"next": 20, "dark": 30}
+    assert deploy("kserve", "share", "iris", "101", "dark").code == 2
+
+
+def percentages(service: Service) -> dict[str, int]:
+    return {one["predictor"]["name"]: one["trafficPercent"] for one in service.read()["spec"]["canary"]}
+
+
 def test_a_promoted_service_is_what_its_description_then_says(deploy: Deploy, service: Service) -> None:
     send(deploy, VALUES | {"canaries": [CANARY]})
     assert deploy("kserve", "promote", "iris", "--no-wait").code == 0
@@ -169,6 +191,9 @@ def test_with_knative_the_newest_revision_gets_all_requests_or_none(deploy: Depl
     service.says(deploymentMode="Knative", components={"predictor": {"traffic": traffic}})
     shown = deploy("kserve", "status", "iris")
     assert [row[:2] for row in shown.rows[2:4]] == [["iris-2", "10"], ["iris-1", "90"]]
+    done = deploy("kserve", "share", "iris", "40")
+    assert (done.code, done.out.splitlines()[0]) == (0, "the newest revision gets 40 % of the requests")
+    assert service.read()["spec"]["predictor"]["canaryTrafficPercent"] == 40
     assert deploy("kserve", "rollback", "iris").code == 0
     assert service.read()["spec"]["predictor"]["canaryTrafficPercent"] == 0
     assert deploy("kserve", "promote", "iris").code == 0
@@ -212,7 +237,7 @@ def test_a_model_that_cannot_be_served_ends_the_wait_with_the_reason(deploy: Dep
 
 
 def test_what_is_not_there_or_not_allowed_is_one_sentence(deploy: Deploy) -> None:
-    for verb in (["status"], ["scale", "2"], ["promote"], ["rollback"], ["stop"], ["start"]):
+    for verb in (["status"], ["scale", "2"], ["share", "5"], ["promote"], ["rollback"], ["stop"], ["start"]):
         words = [verb[0], "nobody", *verb[1:]]
         done = deploy("kserve", *words)
         assert (done.code, done.out) == (1, "")

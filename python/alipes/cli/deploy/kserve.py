@@ -182,6 +182,29 @@ def scale(  # noqa: PLR0913, PLR0917  # one parameter is one option
     return _changed(name, change, (kubeconfig, context, namespace), dry_run=dry_run, wait=wait, timeout=timeout)
 
 
+@kserve_app.command(short_help="Give a canary so many per cent of the requests.")
+def share(  # noqa: PLR0913, PLR0917  # one parameter is one option
+    name: Name,
+    percent: Annotated[int, typer.Argument(metavar="PERCENT", min=0, max=100, help="Of all requests.")],
+    canary: Annotated[
+        str | None, typer.Argument(metavar="[CANARY]", show_default=False, help="Which, where there are several.")
+    ] = None,
+    dry_run: DryRun = False,
+    wait: Wait = True,
+    timeout: Timeout = None,
+    namespace: Namespace = None,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+) -> int:
+    """Give a canary so many per cent of the requests; with Knative, the newest revision. No server starts again."""
+
+    def change(services: InferenceServices) -> str:
+        changed = services.share(name, percent, canary, dry_run=dry_run) or "the newest revision"
+        return f"{changed} gets {percent} % of the requests"
+
+    return _changed(name, change, (kubeconfig, context, namespace), dry_run=dry_run, wait=wait, timeout=timeout)
+
+
 @kserve_app.command(short_help="Give a canary all requests.")
 def promote(  # noqa: PLR0913, PLR0917  # one parameter is one option
     name: Name,

@@ -1,4 +1,4 @@
-"""The services of KServe in a cluster: shown, waited for, scaled, promoted, rolled back, stopped and started."""
+"""The services of KServe in a cluster: shown, waited for, scaled, rolled out by shares, stopped and started."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = ["InferenceServices"]
 
 _STOP: Final = "serving.kserve.io/stop"
 """KServe's annotation of a service that has no servers for a while."""
+_ALL: Final = 100
 
 
 class InferenceServices:
@@ -69,6 +70,33 @@ class InferenceServices:
         counts = {"minReplicas": least, "maxReplicas": max(most, 1)}
         self._change(service, {"spec": {"predictor": counts}}, dry_run=dry_run)
 
+    def share(self, name: str, percent: int, canary: str | None = None, *, dry_run: bool = False) -> str:
+        """Give a canary a percentage of the requests; the predictor gets those that no canary does.
+
+        Args:
+            name: The service.
+            percent: The percentage, from 0 to 100.
+            canary: Which, where there are several.
+            dry_run: Have it checked by the API server, and nothing changed.
+
+        Returns:
+            The name of the canary; with Knative, whose newest revision it is, an empty one.
+
+        Raises:
+            ConfigError: If it is no percentage.
+            CloudError: If there is no such canary, or the API server refuses it.
+        """
+        if not 0 <= percent <= _ALL:
+            raise ConfigError(f"{percent} % of the requests: say a number from 0 to 100", key="percent")
+        service = self._watched(name).read()
+        if _is_split(service) and canary is None:
+            self._change(service, {"spec": {"predictor": {"canaryTrafficPercent": percent}}}, dry_run=dry_run)
+            return ""
+        chosen = self._chosen(service, canary)
+        place = f"/spec/canary/{service['spec']['canary'].index(chosen)}/trafficPercent"
+        self._replace(service, [{"op": "replace", "path": place, "value": percent}], dry_run=dry_run)
+        return str(chosen["predictor"]["name"])
+
     def promote(self, name: str, canary: str | None = None, *, dry_run: bool = False) -> str:
         """Give a canary all requests. Its servers are not started again, and the others go once it has them.
 
@@ -85,7 +113,7 @@ class InferenceServices:
         """
         service = self._watched(name).read()
         spec = service["spec"]
-        if spec["predictor"].get("canaryTrafficPercent") is not None and canary is None:
+        if _is_split(service) and canary is None:
             self._change(service, {"spec": {"predictor": {"canaryTrafficPercent": None}}}, dry_run=dry_run)
             return ""
         chosen = self._chosen(service, canary)
