@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -48,10 +49,12 @@ class Steps:
     Attributes:
         scripts: What answers at each path: None breaks off.
         received: Every request, in order.
+        encryption: What encrypts the connections; None where they are plain.
     """
 
     scripts: dict[str, Callable[[Received], Scripted | None]] = field(default_factory=dict)
     received: list[Received] = field(default_factory=list)
+    encryption: ssl.SSLContext | None = None
 
     def __enter__(self) -> Self:
         steps = self
@@ -82,10 +85,14 @@ class Steps:
             request_queue_size = 128
 
             def handle_error(self, request: Any, client_address: Any) -> None:
-                if not isinstance(sys.exc_info()[1], ConnectionError):  # a caller may leave before its answer
+                if not isinstance(
+                    sys.exc_info()[1], ConnectionError | ssl.SSLError
+                ):  # a caller may leave before its answer
                     super().handle_error(request, client_address)
 
         self._server = Server(("127.0.0.1", 0), Handler)
+        if self.encryption is not None:
+            self._server.socket = self.encryption.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
         return self
@@ -97,7 +104,8 @@ class Steps:
 
     def url(self, path: str = "/echo") -> str:
         """The address of a service."""
-        return f"http://127.0.0.1:{self._server.server_port}{path}"
+        scheme = "http" if self.encryption is None else "https"
+        return f"{scheme}://127.0.0.1:{self._server.server_port}{path}"
 
     def says(self, path: str, status: int, content: object) -> str:
         """The address of a service that always answers so."""
@@ -142,3 +150,14 @@ def post_graph(
     except HTTPError as error:
         with error:
             return error.code, error.headers.get("Content-Type", ""), error.read()
+
+
+def get_document(address: str, path: str) -> tuple[int, Any]:
+    """The status and the document of the answer to a request without a body."""
+    try:
+        with urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as answer:
+            status, body = answer.status, answer.read()
+    except HTTPError as error:
+        with error:
+            status, body = error.code, error.read()
+    return status, json.loads(body) if body else None

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::endpoint::GraphEndpoint;
 use super::local;
+use super::remote::{AnswerRoom, StepCall};
 use crate::caller::Caller;
 use crate::response;
 
@@ -64,9 +65,9 @@ impl Services for Calls<'_> {
                 return Err(Failure::new(format!("model '{model}' is not served here: load it, or give its URL")));
             }
         };
-        let max_bytes = self.service.config.http_max_input_bytes;
-        let (reply, charge) =
-            Box::pin(self.endpoint.remote.call(url, body, &self.headers, max_bytes, &self.service.budget)).await?;
+        let room = AnswerRoom { max_bytes: self.service.config.http_max_input_bytes, budget: &self.service.budget };
+        let call = StepCall { url, body, headers: &self.headers, room };
+        let (reply, charge) = Box::pin(self.endpoint.remote.call(call)).await?;
         self.charges.lock().push(charge);
         Ok(reply)
     }

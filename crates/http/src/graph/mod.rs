@@ -5,6 +5,7 @@
 
 mod answer;
 mod calls;
+mod connect;
 mod endpoint;
 mod fault;
 mod idle;
