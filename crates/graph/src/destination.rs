@@ -63,6 +63,12 @@ impl Url {
         Ok(Url { text, is_encrypted, host, port, path, authority })
     }
 
+    /// Whether it may be the address of a model of this server: its path names nothing, or a model of V1 or V2.
+    pub fn may_be_local(&self) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path == "/" || path.starts_with("/v1/models/") || path.starts_with("/v2/models/")
+    }
+
     /// The model that may be meant where this server has one of the name: the first label of the host, without what
     /// KServe appends to the name of an InferenceService.
     pub fn service_name(&self) -> &str {
@@ -84,6 +90,20 @@ mod tests {
         let url = Url::of("https://[::1]").unwrap();
         assert_eq!((url.host.as_str(), url.port, url.path.as_str(), url.is_encrypted), ("[::1]", 443, "/", true));
         assert_eq!(Url::of("http://a?x").unwrap().path, "/?x");
+    }
+
+    #[test]
+    fn an_address_with_another_path_is_no_model_of_this_server() {
+        for (url, expected) in [
+            ("http://iris", true),
+            ("http://iris/?a=b", true),
+            ("http://iris/v1/models/iris:predict", true),
+            ("http://iris/v2/models/iris/infer?a", true),
+            ("http://iris/any/path", false),
+            ("http://iris/v2/repository/index", false),
+        ] {
+            assert_eq!(Url::of(url).unwrap().may_be_local(), expected, "{url}");
+        }
     }
 
     #[test]

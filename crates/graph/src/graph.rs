@@ -115,6 +115,11 @@ impl Graph {
         &self.nodes[number]
     }
 
+    /// All nodes, by number.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// What steps call that are no nodes, by number.
     pub fn services(&self) -> &[Destination] {
         &self.services

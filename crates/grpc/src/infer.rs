@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
 use alipes_protocol::codec::proto::inference::ModelInferRequest;
-use alipes_protocol::{Code, InferError, InferRequest, Parameter};
+use alipes_protocol::{InferError, InferRequest, Parameter};
 use alipes_service::Service;
 use alipes_service::graph::TensorGraph;
 use alipes_service::request_id::RequestId;
-use alipes_shared_memory::Held;
 use alipes_stats::access::AccessRecord;
 use alipes_stats::turn::note_request;
 use http::HeaderMap;
@@ -92,10 +91,15 @@ pub(super) async fn model_infer(
     note_request(METHOD, name);
     caller.names(name, id);
     let trace = entry.and_then(|mut entry| entry.draw(service, name));
-    if let Some(graph) = service.tensor_graph(name) {
+    let graph = service.tensor_graph(name, &version);
+    if let Some(graph) = graph.inspect_err(|error| service.log_refusal(name, &version, id, error))? {
         let decoded = message.decode(&service.regions, &service.budget, service.config.triton_release);
-        let (request, held) = decoded?;
-        return Box::pin(infer_graph(service, &graph, request, &held, &caller, &head)).await;
+        let refused = |error: &InferError| service.log_refusal(&graph.graph.name, "", caller.request_id(), error);
+        let (mut request, held) = decoded.inspect_err(refused)?;
+        graph.check_held(&held)?;
+        RequestId::name(caller.request_id.as_ref(), &mut request.id);
+        request.parameters.extend(forwarded);
+        return Box::pin(infer_graph(service, &graph, request, &head)).await;
     }
     let metadata = caller.metadata.as_deref();
     let model = service.lookup_unary(name, &version, ENDPOINT, |name| entry_of(metadata, name));
@@ -123,15 +127,9 @@ pub(super) async fn model_infer(
 async fn infer_graph(
     service: &Service,
     graph: &TensorGraph,
-    mut request: InferRequest,
-    held: &Held,
-    caller: &Caller,
+    request: InferRequest,
     head: &Head,
 ) -> Result<ResponseBody, InferError> {
-    if !held.is_empty() {
-        return Err(InferError::new(Code::Unsupported, "a graph takes no tensors in the client's shared memory"));
-    }
-    RequestId::name(caller.request_id.as_ref(), &mut request.id);
     let response = service.infer_graph(graph, request).await?;
     match head.press {
         None => ResponseBody::inference(&response),

@@ -15,9 +15,11 @@ use alipes_net::phase::{Phase, Shutdown};
 use alipes_protocol::InferError;
 use alipes_protocol::codec::proto::{ResponseMessage, StreamMessage};
 use alipes_protocol::limits::GRPC_MAX_STREAM_REQUESTS;
+use alipes_protocol::trace::Trace;
 use alipes_request::inflight::unfinished;
 use alipes_request::responder::Reply;
 use alipes_service::Service;
+use alipes_service::graph::TensorGraph;
 use alipes_service::stream::{Event, Session, Submission};
 use alipes_stats::trace::sent::Sent;
 use alipes_stats::turn::note_request;
@@ -280,6 +282,18 @@ impl StreamBody {
         self.caller.names(&request.model_name, "");
         let id = CompactString::from(request.id.as_str());
         let trace = self.entry.as_mut().and_then(|entry| entry.draw(&self.service, &request.model_name));
+        match self.service.tensor_graph(&request.model_name, &request.model_version) {
+            Ok(None) => self.submit_to_model(message, id, trace),
+            Ok(Some(graph)) => self.submit_to_graph(message, graph, id),
+            Err(error) => {
+                self.service.log_refusal(&request.model_name, &request.model_version, &id, &error);
+                self.session.refuse(id, true, error);
+            }
+        }
+    }
+
+    fn submit_to_model(&mut self, message: Parsed, id: CompactString, trace: Option<Arc<Trace>>) {
+        let request = &message.request;
         let version = request.model_version.clone();
         let entry = |name: &str| entry_of(self.metadata.as_deref(), name);
         match self.service.lookup_divided(&request.model_name, &version, entry) {
@@ -302,6 +316,21 @@ impl StreamBody {
                         self.beside = self.session.submit(model, request, held).map(Beside::Submitting);
                     }
                 }
+            }
+        }
+    }
+
+    fn submit_to_graph(&mut self, message: Parsed, graph: TensorGraph, id: CompactString) {
+        let decoded = message.decode(&self.service.regions, &self.service.budget, self.service.config.triton_release);
+        let checked = decoded.and_then(|(request, held)| graph.check_held(&held).map(|()| request));
+        match checked {
+            Ok(mut request) => {
+                request.parameters.extend_from_slice(&self.forwarded);
+                self.session.submit_graph(graph, request);
+            }
+            Err(error) => {
+                self.service.log_refusal(&graph.graph.name, "", &id, &error);
+                self.session.refuse(id, !graph.is_decoupled(), error);
             }
         }
     }
@@ -368,7 +397,7 @@ impl Outgoing {
 
     fn write_response(&mut self, event: &Event<'_>, reply: &Reply) {
         let response = ResponseMessage {
-            model_version: event.model.map(|model| model.spec.version),
+            model_version: event.model.map(|model| model.version),
             parameters: &reply.parameters,
             outputs: &reply.outputs,
             ..about(event)
@@ -408,7 +437,7 @@ impl Outgoing {
 /// The model, the request, and whether the event is its last: the whole response of an error or an end.
 fn about<'a>(event: &'a Event<'_>) -> ResponseMessage<'a> {
     ResponseMessage {
-        model_name: event.model.map_or("", |model| &model.name),
+        model_name: event.model.map_or("", |model| model.name),
         id: event.id,
         // Source: recorded. A request that reached no model has no final response.
         final_response: event.model.map(|_| event.last),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alipes_net::connection::RequestBody;
-use alipes_protocol::codec::json::{self, DecodeOptions, Memory};
+use alipes_protocol::codec::json::{self, DeclaredInput, DecodeOptions, Memory};
 use alipes_protocol::trace::Moment;
 use alipes_protocol::{InferError, InferRequest, limits};
 use alipes_request::budget::GrowingCharge;
@@ -74,6 +74,28 @@ async fn read(
     body: &mut RequestBody,
 ) -> Result<(Arc<ModelVersion>, InferRequest), InferError> {
     let model = service.lookup_divided(name, version, |name| header(headers, name))?;
+    let declared = {
+        let model = Arc::clone(&model);
+        move |input: &str| declared_input(&model, input)
+    };
+    let mut request = read_request(service, name, headers, body, declared).await?;
+    request.logged = service.payloads.draw(headers);
+    let model = service.home_of(model, version, &request);
+    Ok((model, request))
+}
+
+/// Reads and parses a request. `declared` finds an input of the model, or of the graph, by its name.
+///
+/// # Errors
+///
+/// What `body::read_text` and `decode_generate` refuse, and a compressed body.
+pub(super) async fn read_request(
+    service: &Service,
+    name: &str,
+    headers: &HeaderMap,
+    body: &mut RequestBody,
+    declared: impl Fn(&str) -> Option<DeclaredInput> + Send + 'static,
+) -> Result<InferRequest, InferError> {
     if Coding::of_request(headers) != Some(Coding::Identity) {
         return Err(InferError::invalid("Unsupported content-encoding, only 'identity' is supported."));
     }
@@ -81,26 +103,24 @@ async fn read(
     let (text, charge) = body::read_text(body, max_input_bytes as u64, &service.budget).await?;
     let is_long = text.len() > limits::READ_AT_ONCE_BYTES;
     let read = {
-        let (model, name, budget) = (Arc::clone(&model), name.to_owned(), Arc::clone(&service.budget));
+        let (name, budget) = (name.to_owned(), Arc::clone(&service.budget));
         move || {
             let growing = GrowingCharge::new(charge, &budget);
             let memory = |bytes| growing.take(bytes);
             let memory = is_long.then_some(&memory as &Memory<'_>);
             let options = DecodeOptions { max_input_bytes, memory, release };
-            let request = json::decode_generate(&text, &name, options, |input| declared_input(&model, input))?;
+            let request = json::decode_generate(&text, &name, options, declared)?;
             Ok((request, growing.read()))
         }
     };
     let read = offload_if(is_long, read).await;
     let (mut request, charge) = read.unwrap_or_else(|| Err(InferError::internal("the request could not be read")))?;
     charge.ride(&service.budget, &mut request, &Held::default())?;
-    request.logged = service.payloads.draw(headers);
-    let model = service.home_of(model, version, &request);
-    Ok((model, request))
+    Ok(request)
 }
 
 /// The one response. The status follows from the first of several, as in Triton, and what is wrong from the last.
-async fn answer(mut generation: Generation) -> Response<ResponseBody> {
+pub(super) async fn answer(mut generation: Generation) -> Response<ResponseBody> {
     let Some(first) = generation.next().await else {
         return response::new(StatusCode::OK, response::JSON, response::error_body(NOT_ONE));
     };

@@ -13,6 +13,7 @@ pub mod graph;
 mod infer;
 mod log;
 mod metadata;
+mod model_responses;
 pub mod offload;
 pub mod payloads;
 pub mod predict;

@@ -70,12 +70,15 @@ impl Service {
         }
     }
 
-    /// What a model says about itself.
+    /// What a model says about itself, or the graph.
     ///
     /// # Errors
     ///
     /// `NotFound` for an unknown name or version.
     pub fn model_metadata(&self, name: &str, version: &str) -> Result<ModelMetadata, InferError> {
+        if let Some(graph) = self.graph(name, version)? {
+            return Ok(self.graph_metadata(graph));
+        }
         let model = self.lookup(name, version)?;
         let versions = if version.is_empty() {
             let models = self.registry.models();

@@ -13,6 +13,7 @@ use alipes_spec::{ModelSpec, Port};
 use serde::Serialize;
 
 use super::Service;
+use super::graph::GRAPH_VERSION;
 
 /// The output that `:predict` gives alone where a model has it: models of scikit-learn and of its like have outputs
 /// named after their methods, and KServe's servers of them answer with what this method gives, a value for each row.
@@ -125,24 +126,24 @@ impl Service {
         })
     }
 
-    /// The names of the models that are loaded, load or could not be loaded, each once.
+    /// The names of the models that are loaded, load or could not be loaded, and of the graph, each once.
     pub fn predictor_names(&self) -> Vec<String> {
         let index = self.registry.index();
         let known = index.iter().filter(|entry| !entry.state.is_empty() && entry.reason != UNLOADED);
-        let mut names: Vec<String> = known.map(|entry| entry.name.clone()).collect();
+        let graph = self.graph_entry().map(|entry| entry.name);
+        let mut names: Vec<String> = known.map(|entry| entry.name.clone()).chain(graph).collect();
         names.sort_unstable();
         names.dedup();
         names
     }
 
-    /// Whether a model is ready.
+    /// Whether a model is ready, or the graph.
     ///
     /// # Errors
     ///
     /// As for `lookup_predictor`, `Unavailable` for one that is not ready now too.
     pub async fn predictor_status(&self, name: &str) -> Result<PredictStatus, InferError> {
-        let model = self.lookup_predictor(name, "")?;
-        self.check_ready(&model).await?;
+        self.check_version(name, "").await?;
         Ok(PredictStatus { name: name.to_owned(), ready: true })
     }
 
@@ -152,22 +153,25 @@ impl Service {
     ///
     /// As for `predictor_status`.
     pub async fn version_status(&self, name: &str, version: &str) -> Result<VersionStatus, InferError> {
-        let model = self.lookup_predictor(name, version)?;
-        self.check_ready(&model).await?;
         Ok(VersionStatus {
-            version: model.spec.version.to_string(),
+            version: self.check_version(name, version).await?.to_string(),
             state: "AVAILABLE",
             status: VersionFault { error_code: "OK", error_message: "" },
         })
     }
 
-    async fn check_ready(&self, model: &ModelVersion) -> Result<(), InferError> {
+    /// The number of a version that is ready.
+    async fn check_version(&self, name: &str, version: &str) -> Result<i64, InferError> {
+        if let Some(graph) = self.graph(name, version)? {
+            return if self.graph_ready(graph).await { Ok(GRAPH_VERSION) } else { Err(not_ready(name)) };
+        }
+        let model = self.lookup_predictor(name, version)?;
         let is_ready = model.is_ready()
             && match model.ask_ready() {
                 Some(answer) => answer.await,
                 None => true,
             };
-        if is_ready { Ok(()) } else { Err(not_ready(&model.name)) }
+        if is_ready { Ok(model.spec.version) } else { Err(not_ready(&model.name)) }
     }
 
     /// The explanation of a model's answers.

@@ -6,7 +6,13 @@ use alipes_runtime::registry::IndexEntry;
 use super::Service;
 
 /// State of a version that answers.
-const READY: &str = "READY";
+pub(super) const READY: &str = "READY";
+
+/// State of one that is loading.
+pub(super) const LOADING: &str = "LOADING";
+
+/// State of one that does not answer.
+pub(super) const UNAVAILABLE: &str = "UNAVAILABLE";
 
 impl Service {
     /// Whether the index is so long that a network thread would be long about it.
@@ -14,10 +20,10 @@ impl Service {
         self.registry.index().len() > VERSIONS_AT_ONCE
     }
 
-    /// The repository index.
+    /// The repository index, in which a graph is the last.
     pub fn repository_index(&self, ready_only: bool) -> Vec<IndexEntry> {
         let index = self.registry.index();
-        let entries = index.iter().map(|entry| self.as_it_is(entry));
+        let entries = index.iter().map(|entry| self.as_it_is(entry)).chain(self.graph_entry());
         entries.filter(|entry| !ready_only || entry.state == READY).collect()
     }
 
@@ -28,7 +34,7 @@ impl Service {
             && let Ok(model) = self.lookup(&entry.name, &entry.version)
             && !model.is_ready()
         {
-            entry.state = "UNAVAILABLE".to_owned();
+            entry.state = UNAVAILABLE.to_owned();
             entry.reason = "its worker processes are being started again".to_owned();
         }
         entry

@@ -1,7 +1,8 @@
 //! The requests of one stream, and their responses in the order that the protocol promises.
 //!
 //! Responses of ordinary models follow the order of their requests, one for each: where a model sends one and then
-//! fails, the first stands. Those of decoupled models are sent as they arrive.
+//! fails, the first stands. Those of decoupled models are sent as they arrive, and so are those of a graph that a
+//! decoupled model may end.
 //! Source: Triton's stream semantics, recorded.
 
 use std::collections::VecDeque;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use alipes_graph::Graph;
 use alipes_protocol::trace::Trace;
 use alipes_protocol::{InferError, InferRequest};
 use alipes_request::check::explain_refusal;
@@ -24,6 +26,7 @@ use slab::Slab;
 
 use super::Service;
 use super::finishing::Finishing;
+use super::graph::{GRAPH_VERSION, GraphResponses, TensorGraph};
 use super::offload::offload;
 use super::payloads::Exchange;
 
@@ -34,6 +37,8 @@ pub struct Session {
     // Responses carry the key of their request. A key is free again once the last response was taken, after which none
     // arrives.
     requests: Slab<OpenRequest>,
+    /// Responses of the graph, by the key of their request, which the session takes as it reports them.
+    graphs: Vec<(usize, GraphResponses)>,
     /// Requests to ordinary models, oldest first.
     order: VecDeque<usize>,
     arrived: VecDeque<Response>,
@@ -66,6 +71,8 @@ struct OpenRequest {
     id: CompactString,
     /// None where the request was refused before it reached a model.
     model: Option<Submitted>,
+    /// The graph, where the request is one of it.
+    graph: Option<Arc<Graph>>,
     /// Its responses wait for those of earlier ordered requests.
     ordered: bool,
     empty_final_response: bool,
@@ -95,12 +102,21 @@ struct Consumed {
     bytes: u64,
 }
 
+/// Who responds to a request: a version of a model, or the graph.
+#[derive(Clone, Copy, Debug)]
+pub struct EventModel<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its version.
+    pub version: i64,
+}
+
 /// A response, or the end of a request.
 pub struct Event<'a> {
     /// The request's id.
     pub id: &'a str,
-    /// The model; none where the request was refused before it reached one.
-    pub model: Option<&'a ModelVersion>,
+    /// Who responds; none where the request was refused before it reached a model.
+    pub model: Option<EventModel<'a>>,
     /// The response; none where the request ends without a further one.
     pub answer: Option<Answer>,
     /// This is the last event of the request.
@@ -116,6 +132,7 @@ impl Session {
             mailbox: Mailbox::counted(Arc::clone(&service.budget)),
             service,
             requests: Slab::new(),
+            graphs: Vec::new(),
             order: VecDeque::new(),
             arrived: VecDeque::new(),
             consumed: Consumed::default(),
@@ -161,6 +178,22 @@ impl Session {
             Err(error) => self.refuse_open(open, self.explained(&model, error)),
         }
         submission
+    }
+
+    /// Begins a request to a graph. A refusal is its only response.
+    pub fn submit_graph(&mut self, graph: TensorGraph, request: InferRequest) {
+        let (name, ordered) = (Arc::clone(&graph.graph), !graph.is_decoupled());
+        let open = OpenRequest {
+            empty_final_response: request.empty_final_response,
+            ..OpenRequest::new(request.id.clone(), ordered)
+        };
+        match self.service.stream_graph(graph, request) {
+            Ok(responses) => {
+                let key = self.admit(OpenRequest { graph: Some(name), ..open });
+                self.graphs.push((key, responses));
+            }
+            Err(error) => self.refuse_open(open, error),
+        }
     }
 
     /// Takes note of what became of a submission.
@@ -220,10 +253,26 @@ impl Session {
                 None => {
                     self.report_consumed();
                     self.ended = None;
-                    ready!(self.mailbox.poll_take(context, &mut self.arrived));
+                    ready!(self.poll_arrived(context));
                 }
             }
         }
+    }
+
+    /// Takes what has arrived, of the graph and of models.
+    fn poll_arrived(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let arrived = &mut self.arrived;
+        // One response of each at a time: its model sends more once this one is taken.
+        self.graphs.retain_mut(|(key, responses)| match responses.poll_next(context) {
+            Poll::Pending => true,
+            Poll::Ready(None) => false,
+            Poll::Ready(Some(response)) => {
+                let last = response.last;
+                arrived.push_back(Response { tag: *key as u64, ..response });
+                !last
+            }
+        });
+        if arrived.is_empty() { self.mailbox.poll_take(context, arrived) } else { Poll::Ready(()) }
     }
 
     /// The next response in order: its request, the response, and whether it is the last. Others are held.
@@ -262,9 +311,9 @@ impl Session {
         } else {
             self.requests.get(key)
         };
-        let (id, model) = open.map_or(("", None), |open| (open.id.as_str(), open.model.as_ref()));
-        let trace = model.and_then(|model| model.trace.as_ref());
-        Event { id, model: model.map(|model| &*model.version), answer, last, trace }
+        let id = open.map_or("", |open| open.id.as_str());
+        let trace = open.and_then(|open| open.model.as_ref()?.trace.as_ref());
+        Event { id, model: open.and_then(OpenRequest::responding), answer, last, trace }
     }
 
     /// Logs the outcome of a request that has ended, where the log is verbose.
@@ -363,6 +412,23 @@ impl Drop for Session {
 
 impl OpenRequest {
     fn new(id: CompactString, ordered: bool) -> OpenRequest {
-        OpenRequest { id, model: None, ordered, empty_final_response: false, held: None, ended: false, exchange: None }
+        OpenRequest {
+            id,
+            model: None,
+            graph: None,
+            ordered,
+            empty_final_response: false,
+            held: None,
+            ended: false,
+            exchange: None,
+        }
+    }
+
+    /// Who responds.
+    fn responding(&self) -> Option<EventModel<'_>> {
+        let model = self.model.as_ref().map(|Submitted { version, .. }| &version.spec);
+        let model = model.map(|spec| EventModel { name: &spec.name, version: spec.version });
+        let graph = self.graph.as_ref().map(|graph| EventModel { name: &graph.name, version: GRAPH_VERSION });
+        model.or(graph)
     }
 }

@@ -21,6 +21,7 @@ from alipes.config.schema import ModelConfig, copy_config
 from alipes.config.spec import Held, to_spec
 from alipes.config.support import check_support, missing_servants, unknown_families
 from alipes.config.validate import check_declared, check_instances
+from alipes.config.validate.graph_steps import check_graph_step
 from alipes.config.validate.identity import check_runtime
 from alipes.config.validate.instance_groups import check_instance_groups, check_resources
 
@@ -78,6 +79,7 @@ def prepare_version(draft: Draft, *, backend_of: BackendOf, machine: Machine = t
     if not options.model.strict_config:
         backend.complete()
     check_declared(made)
+    check_graph_step(made, options.graph)
     unsupported = check_support(made) + unknown_families(made) + missing_servants(made, options)
     engine = backend.engine()
     check_instances(made, draft.folder, options.model)

@@ -222,6 +222,8 @@ class GraphOptions:
         propagate: Patterns of headers that steps see.
         roots: File of the roots that certificates of steps lead to; empty for those of the system.
         document: The graph for the data plane, once it is read.
+        single_responses: The step that needs one response of a model, by the model's name, once the graph is read: a
+            decoupled model cannot stand there.
     """
 
     file: str
@@ -230,6 +232,7 @@ class GraphOptions:
     propagate: tuple[str, ...]
     roots: str
     document: Mapping[str, Any] | None = None
+    single_responses: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_named(self) -> bool:

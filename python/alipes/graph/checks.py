@@ -12,7 +12,7 @@ from alipes.deploy.kserve.graph_faults import circle
 from alipes.graph.conditions import condition_fault
 from alipes.graph.fields import Place
 
-__all__ = ["ROOT", "graph_faults", "graph_notices"]
+__all__ = ["ROOT", "Nodes", "graph_faults", "graph_notices", "step_place"]
 
 ROOT: Final = "root"
 """The node at which requests begin."""
@@ -42,7 +42,7 @@ def graph_faults(nodes: Nodes, *, strict: bool) -> Iterator[Place]:
         if not steps:
             yield where, "it has no steps"
         for number, step in enumerate(steps):
-            yield from _step_faults(step, node, nodes, _step_place(where, number, step), strict=strict)
+            yield from _step_faults(step, node, nodes, step_place(where, number, step), strict=strict)
         yield from _node_faults(node, steps, where)
     ways = {name: [step.get("nodeName") for step in node.get("steps") or []] for name, node in nodes.items()}
     if (way := circle(ways)) is not None:
@@ -54,7 +54,7 @@ def graph_notices(nodes: Nodes) -> Iterator[Place]:
     for name, node in nodes.items():
         kind = node["routerType"]
         for number, step in enumerate(node["steps"]):
-            where = _step_place(f"spec.nodes.{name}", number, step)
+            where = step_place(f"spec.nodes.{name}", number, step)
             data, condition = step.get("data") or "", step.get("condition")
             if data not in _DATA:
                 yield where, f"data is {data!r}, which sends the request: only $response sends an answer"
@@ -68,7 +68,8 @@ def graph_notices(nodes: Nodes) -> Iterator[Place]:
                 yield where, f"a {kind} looks at no weight"
 
 
-def _step_place(where: str, number: int, step: Mapping[str, Any]) -> str:
+def step_place(where: str, number: int, step: Mapping[str, Any]) -> str:
+    """The place of a step of a node, with its name where it has one."""
     name = step.get("name")
     return f"{where}.steps[{number}]" + (f" ('{name}')" if name else "")
 

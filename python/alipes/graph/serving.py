@@ -17,7 +17,8 @@ def with_graph(options: ServerOptions) -> ServerOptions:
         options: What the command line says.
 
     Returns:
-        The same where no graph is named; else with the graph's document, its time-outs and its notices.
+        The same where no graph is named; else with the graph's document, the models that it needs one response of,
+        its time-outs and its notices.
 
     Raises:
         ConfigError: If the graph cannot be read, or could not be run.
@@ -28,6 +29,7 @@ def with_graph(options: ServerOptions) -> ServerOptions:
         return options
     from alipes.graph.document import graph_document  # on use: most servers have no graph
     from alipes.graph.reading import read_graph, read_router_argument
+    from alipes.graph.single_responses import single_responses
 
     graph = read_router_argument(wanted.text, wanted.name) if wanted.text else read_graph(Path(wanted.file))
     connections, timeouts = options.connections, graph.timeouts
@@ -38,7 +40,7 @@ def with_graph(options: ServerOptions) -> ServerOptions:
     document = graph_document(graph, wanted.propagate, wanted.roots)
     return replace(
         options,
-        graph=replace(wanted, document=document),
+        graph=replace(wanted, document=document, single_responses=single_responses(graph.nodes)),
         connections=connections,
         notices=(*options.notices, *graph.notices),
     )

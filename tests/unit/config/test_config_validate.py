@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from alipes.config.load import parse_flags
 from alipes.config.normalize import normalize, normalize_instance_groups
 from alipes.config.pbtxt import parse_pbtxt
 from alipes.config.validate import check_declared, check_instances, check_poll
+from alipes.config.validate.graph_steps import check_graph_step
 from alipes.config.validate.instance_groups import check_instance_groups
 from alipes.errors import ConfigError
 
@@ -294,3 +296,14 @@ def test_the_file_of_a_sample_holds_its_bytes(tmp_path: Path, source: str, messa
     (tmp_path / "warmup" / "short").write_bytes(bytes(7))
     with pytest.raises(ConfigError, match=message):
         load(X + SAMPLE.format(source), tmp_path)
+
+
+def test_a_decoupled_model_within_a_graph_is_refused() -> None:
+    decoupled = parse_pbtxt('name: "m" model_transaction_policy { decoupled: true }')
+    graph = parse_flags(["models"], {}).graph
+    check_graph_step(decoupled, graph)
+    inner = replace(graph, single_responses={"m": "spec.nodes.root.steps[0]"})
+    check_graph_step(parse_pbtxt('name: "m"'), inner)
+    check_graph_step(parse_pbtxt('name: "n" model_transaction_policy { decoupled: true }'), inner)
+    with pytest.raises(ConfigError, match=r"the graph needs one response of it at spec\.nodes\.root\.steps"):
+        check_graph_step(decoupled, inner)

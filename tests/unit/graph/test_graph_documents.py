@@ -12,6 +12,7 @@ from alipes.errors import ConfigError
 from alipes.graph.document import graph_document
 from alipes.graph.reading import read_graph, read_router_argument
 from alipes.graph.serving import with_graph
+from alipes.graph.single_responses import single_responses
 
 pytestmark = pytest.mark.extra("deploy")
 
@@ -188,3 +189,25 @@ def test_flags_name_a_graph_and_its_time_outs_bound_connections(tmp_path: Path) 
         parse_flags([f"--graph={file}", "--graph-json={}"], {})
     with pytest.raises(ConfigError, match="model-repository"):
         parse_flags([], {})
+
+
+def test_a_graph_says_where_it_needs_one_response(tmp_path: Path) -> None:
+    """Of every model but those that end it; of a service elsewhere nobody knows."""
+    nodes = (
+        "root: {routerType: Sequence, steps: [{serviceName: a, name: first}, {nodeName: ways}]}, "
+        "ways: {routerType: Switch, steps: [{serviceName: b, condition: x}, {nodeName: all, condition: y}]}, "
+        "all: {routerType: Ensemble, steps: [{serviceUrl: 'http://c-predictor.ns'}, {nodeName: last}, "
+        "{serviceUrl: 'http://d/any/path'}]}, "
+        "last: {routerType: Sequence, steps: [{serviceUrl: 'http://e/v2/models/e/infer'}, {serviceName: b}]}"
+    )
+    graph = read(tmp_path, f"kind: InferenceGraph\nspec: {{nodes: {{{nodes}}}}}\n")
+    assert single_responses(graph.nodes) == {
+        "a": "spec.nodes.root.steps[0] ('first')",
+        "c": "spec.nodes.all.steps[0]",
+        "e": "spec.nodes.last.steps[0]",
+        "b": "spec.nodes.last.steps[1]",
+    }
+    graph = read(
+        tmp_path, f"kind: InferenceGraph\nspec: {{nodes: {{{nodes.replace('nodeName: last', 'serviceName: f')}}}}}\n"
+    )
+    assert set(single_responses(graph.nodes)) == {"a", "c", "f"}

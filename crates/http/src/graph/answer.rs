@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alipes_graph::{Failure, Reply, is_valid, run};
 use alipes_net::connection::RequestBody;
+use alipes_protocol::InferError;
 use alipes_protocol::limits::READ_AT_ONCE_BYTES;
 use alipes_service::Service;
 use alipes_service::graph::TensorGraph;
@@ -12,12 +13,12 @@ use alipes_stats::turn::note_request;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Request, Response, StatusCode};
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use tokio::time::timeout;
 
 use super::calls::Calls;
 use super::endpoint::GraphEndpoint;
-use super::tensors;
+use super::{generate, tensors};
 use crate::body;
 use crate::caller::Caller;
 use crate::response::{self, ResponseBody};
@@ -33,17 +34,18 @@ pub async fn answer(
     note_request("graph", &endpoint.graph.name);
     caller.names_model(&endpoint.graph.name);
     let (head, mut body) = request.into_parts();
-    if let Some(graph) = tensor_graph(endpoint, service, &head) {
-        let mut response = Box::pin(tensors::answer(service, &graph, &head.headers, &mut body, caller)).await;
-        if !body::discard(body) {
-            response::announce_close(&mut response);
+    match call_of(service, &head) {
+        Ok(None) => {}
+        Ok(Some((graph, call))) => {
+            let answered = Box::pin(call_by_name(service, graph, call, &head.headers, &mut body, caller)).await;
+            return with_rest(answered, body);
         }
-        return response;
+        Err(error) => return with_rest(response::infer_error(&error), body),
     }
     let read = body::read_text(&mut body, service.config.http_max_input_bytes as u64, &service.budget).await;
-    let stays = body::discard(body);
     // Counted until it is answered: a server that stops waits for it, and takes the calls of its steps.
     let admitted = read.and_then(|read| Ok((read, service.inflight.enter()?)));
+    let stays = body::discard(body);
     let mut response = match admitted {
         Ok(((text, _charge), _admission)) => {
             let calls = Calls::new(endpoint, service, &head.headers, caller.within_request());
@@ -61,12 +63,49 @@ pub async fn answer(
     response
 }
 
+/// What is asked of the graph by its name.
+#[derive(Clone, Copy, Debug)]
+enum NamedCall {
+    Infer,
+    Generate { events: bool },
+}
+
 /// The graph, where it is asked as a model of V2 and all of its steps are models of this server.
-fn tensor_graph(endpoint: &GraphEndpoint, service: &Service, head: &Parts) -> Option<TensorGraph> {
-    match Route::of(&head.method, head.uri.path()) {
-        Route::Infer { model, .. } if *model == *endpoint.graph.name => service.tensor_graph(&model),
-        _ => None,
+///
+/// # Errors
+///
+/// The graph has not the version that was asked for.
+fn call_of(service: &Service, head: &Parts) -> Result<Option<(TensorGraph, NamedCall)>, InferError> {
+    let (model, version, call) = match Route::of(&head.method, head.uri.path()) {
+        Route::Infer { model, version } => (model, version, NamedCall::Infer),
+        Route::Generate { model, version, events } => (model, version, NamedCall::Generate { events }),
+        _ => return Ok(None),
+    };
+    // A graph with steps elsewhere takes JSON, at this path as at any other.
+    let graph = service.graph(&model, version)?.and_then(|graph| service.with_models(graph).ok());
+    Ok(graph.map(|graph| (graph, call)))
+}
+
+async fn call_by_name(
+    service: &Arc<Service>,
+    graph: TensorGraph,
+    call: NamedCall,
+    headers: &HeaderMap,
+    body: &mut RequestBody,
+    caller: Caller<'_>,
+) -> Response<ResponseBody> {
+    match call {
+        NamedCall::Infer => tensors::answer(service, &graph, headers, body, caller).await,
+        NamedCall::Generate { events } => generate::answer(service, graph, events, headers, body, caller).await,
     }
+}
+
+/// An answer to a request whose body may not have been read to its end.
+fn with_rest(mut response: Response<ResponseBody>, body: RequestBody) -> Response<ResponseBody> {
+    if !body::discard(body) {
+        response::announce_close(&mut response);
+    }
+    response
 }
 
 /// The failure of a request that takes longer than the graph allows.

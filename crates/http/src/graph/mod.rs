@@ -8,6 +8,7 @@ mod calls;
 mod connect;
 mod endpoint;
 mod fault;
+mod generate;
 mod idle;
 mod local;
 mod remote;

@@ -54,9 +54,7 @@ async fn infer_graph(
         compression::expand(compressed, Received::new(&expected, 0), max_input_bytes).await?
     };
     let (mut request, held, charge) = read_request(service, body, length, &graph.graph.name, charge).await?;
-    if !held.is_empty() {
-        return Err(InferError::new(Code::Unsupported, "a graph takes no tensors in the client's shared memory"));
-    }
+    graph.check_held(&held)?;
     charge.ride(&service.budget, &mut request, &held)?;
     caller.name(&mut request.id);
     let (outputs, binary_by_default) = (request.outputs.clone(), request.binary_by_default);

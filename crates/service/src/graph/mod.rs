@@ -1,0 +1,15 @@
+//! The graph as a model: its requests are tensors, which go from step to step as they are.
+//!
+//! That takes a graph whose steps are all models of this server. Any other takes JSON alone, over HTTP.
+
+mod answer;
+mod body;
+mod calls;
+mod metadata;
+mod ports;
+mod readiness;
+mod responses;
+mod tensor_graph;
+
+pub use self::responses::GraphResponses;
+pub use self::tensor_graph::{GRAPH_VERSION, TensorGraph};
