@@ -15,7 +15,7 @@ import signal
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -37,8 +37,13 @@ VISITOR = "visitor"
 BARE = ("etcd", "kube-apiserver")
 """What checks and keeps objects, and does nothing with them."""
 
-CONTROLLERS = ("kube-controller-manager", "kube-scheduler", "kwok")
-"""What makes pods of deployments, places them on nodes, and says that they run."""
+CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
+"""What makes pods of deployments, and places them on nodes."""
+
+KWOK = "kwok"
+"""What says of the pods on nodes without machines that they run."""
+
+LOOPBACK: Final = "127.0.0.1"
 
 _GPUS_A_NODE = 4
 # Others watch what no test has.
@@ -48,6 +53,7 @@ _CONTROLLERS_IN_USE = tuple(
         "daemonset",
         "deployment",
         "disruption",
+        "endpoints",
         "endpointslice",
         "garbage-collector",
         "horizontal-pod-autoscaler",
@@ -79,6 +85,7 @@ class Refused(Exception):
     def __init__(self, status: int, content: str) -> None:
         super().__init__(f"{status}: {content}")
         self.status = status
+        self.content = content
 
 
 @dataclass(frozen=True)
@@ -127,9 +134,15 @@ class Node:
 class ControlPlane:
     """The processes of a Kubernetes, and how to reach it."""
 
-    def __init__(self, folder: Path) -> None:
-        """Takes the folder for everything that it writes, and starts nothing."""
+    def __init__(self, folder: Path, listen_at: str = LOOPBACK) -> None:
+        """Takes the folder for everything that it writes, and starts nothing.
+
+        Args:
+            folder: An empty one.
+            listen_at: Where its API server listens, beside the loopback interface; in a network of its own alone.
+        """
         self.folder = folder
+        self._listen_at = listen_at
         self.tokens = {name: secrets.token_hex(16) for name in (ADMIN, VISITOR)}
         self._etcd, self._etcd_peers, self._api, self._kwok = free_ports(4)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -149,10 +162,18 @@ class ControlPlane:
         """The certificate by which clients know the API server."""
         return self.folder / "ca.pem"
 
-    def kubeconfig(self, user: str = ADMIN, namespace: str = "default") -> Path:
-        """A file that names the API server, one of its users and a namespace. It has one context, `test`."""
-        path = self.folder / f"kubeconfig-{user}-{namespace}.json"
-        cluster = {"server": self.url, "certificate-authority": str(self.authority)}
+    def kubeconfig(self, user: str = ADMIN, namespace: str = "default", host: str = LOOPBACK) -> Path:
+        """A file that names the API server, one of its users and a namespace. It has one context, `test`.
+
+        Args:
+            user: Of those of `tokens`.
+            namespace: The context's.
+            host: An address of the API server.
+        """
+        path = self.folder / f"kubeconfig-{user}-{namespace}-{host}.json"
+        cluster = {"server": f"https://{host}:{self._api}", "certificate-authority": str(self.authority)}
+        if host != LOOPBACK:
+            cluster["tls-server-name"] = LOOPBACK  # whose name is in its certificate
         context = {"cluster": "test", "user": user, "namespace": namespace}
         content = {
             "apiVersion": "v1",
@@ -221,7 +242,7 @@ class ControlPlane:
         self._run(
             "kube-apiserver",
             f"--etcd-servers=http://127.0.0.1:{self._etcd}",
-            "--bind-address=127.0.0.1",
+            f"--bind-address={self._listen_at}",
             f"--secure-port={self._api}",
             f"--tls-cert-file={self.folder / 'server.pem'}",
             f"--tls-private-key-file={self.folder / 'server.key'}",
@@ -247,12 +268,12 @@ class ControlPlane:
         self._end("kube-apiserver")
 
     def start_controllers(self, *nodes: Node) -> None:
-        """Start the controllers and nodes of kwok, and return once pods can be placed.
+        """Start the controllers, and kwok if it has nodes, and return once pods can be placed.
 
         Raises:
             Missing: If they are not built.
         """
-        need(*CONTROLLERS)
+        need(*CONTROLLERS, *((KWOK,) if nodes else ()))
         kubeconfig = f"--kubeconfig={self.kubeconfig()}"
         self._run(
             "kube-controller-manager",
@@ -268,9 +289,18 @@ class ControlPlane:
             "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
         )
         self._run("kube-scheduler", kubeconfig, "--secure-port=0", "--leader-elect=false")
+        if nodes:
+            self._start_kwok()
+        for node in nodes:
+            self.add(node)
+        self.wait_until(
+            lambda: self._answers("/api/v1/namespaces/default/serviceaccounts/default"), "the controllers work"
+        )
+
+    def _start_kwok(self) -> None:
         self._run(
-            "kwok",
-            kubeconfig,
+            KWOK,
+            f"--kubeconfig={self.kubeconfig()}",
             "--manage-all-nodes=false",
             "--manage-nodes-with-label-selector=type=kwok",
             "--cidr=10.244.0.0/24",
@@ -280,11 +310,6 @@ class ControlPlane:
             f"--tls-cert-file={self.folder / 'server.pem'}",
             f"--tls-private-key-file={self.folder / 'server.key'}",
             f"--config={self._kwok_config()}",
-        )
-        for node in nodes:
-            self.add(node)
-        self.wait_until(
-            lambda: self._answers("/api/v1/namespaces/default/serviceaccounts/default"), "the controllers work"
         )
 
     def add(self, node: Node) -> None:
@@ -346,24 +371,42 @@ class ControlPlane:
         """What kwok's pods do: they start, they end, and they have written what is in `pod_log`."""
         logs = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "logs"}}
         logs |= {"spec": {"logs": [{"logsFile": str(self.pod_log), "follow": True}]}}
-        stages = (program_folder("kwok") / "kwok.yaml").read_text(encoding="utf-8")
+        stages = (program_folder(KWOK) / "kwok.yaml").read_text(encoding="utf-8")
         config = self.folder / "kwok.yaml"
         config.write_text(f"{stages}\n---\n{json.dumps(logs)}\n", encoding="utf-8")
         return config
 
-    def run(self, program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    def run(
+        self,
+        program: str,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        launcher: Sequence[str] = (),
+    ) -> None:
         """Start another program of those that are built; it ends with the others.
+
+        Args:
+            program: Its name.
+            arguments: Its command line.
+            environment: Further variables.
+            launcher: Words before the program, which replace themselves by it.
 
         Raises:
             Missing: If it is not built.
         """
         need(program)
-        self._run(program, *arguments, environment=environment)
+        self._run(program, *arguments, environment=environment, launcher=launcher)
 
-    def _run(self, program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    def _run(
+        self,
+        program: str,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        launcher: Sequence[str] = (),
+    ) -> None:
         assert program not in self._processes
         # `setpriv` lets the kernel end the process when this one is killed.
-        command = ["setpriv", "--pdeathsig", "KILL", str(program_file(program)), *arguments]
+        command = ["setpriv", "--pdeathsig", "KILL", *launcher, str(program_file(program)), *arguments]
         with self._log(program).open("ab") as log:
             self._processes[program] = subprocess.Popen(
                 command,
@@ -397,13 +440,17 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(folder: Path) -> Iterator[ControlPlane]:
+def control_plane(folder: Path, listen_at: str = LOOPBACK) -> Iterator[ControlPlane]:
     """A control plane whose API server answers; nothing of it is left afterwards.
+
+    Args:
+        folder: An empty one.
+        listen_at: Where its API server listens, beside the loopback interface; in a network of its own alone.
 
     Raises:
         Missing: If its programs are not built.
     """
-    plane = ControlPlane(folder)
+    plane = ControlPlane(folder, listen_at)
     try:
         plane.start()
         yield plane

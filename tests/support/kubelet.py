@@ -35,6 +35,7 @@ _PROGRAMS = ("containerd", "ctr", "runc", "catatonit", "nsenter", "unshare", "ip
 _PLUGINS = Path("/usr/lib/cni")
 _PAUSE = "localhost/pause:1"
 _SOCKET = "/run/containerd/containerd.sock"
+_CTR = ("ctr", "--address", _SOCKET, "--namespace", "k8s.io")
 # Folders with a fixed place, in which others of this machine may have files as well.
 _OWN_FOLDERS = ("/run", "/var/lib", "/var/log")
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
@@ -119,7 +120,20 @@ class Machine:
 
     def containers(self) -> list[str]:
         """The names of the containers that there are, those that hold a pod's network included."""
-        return self.run("ctr", "--address", _SOCKET, "--namespace", "k8s.io", "containers", "list", "--quiet").split()
+        return self.run(*_CTR, "containers", "list", "--quiet").split()
+
+    def load_image(self, name: str, program: Path, *arguments: str, user: str = "") -> None:
+        """Makes an image of one program that needs no library, which pods of the node may name.
+
+        Args:
+            name: Of the image, `localhost/name:tag`.
+            program: The program.
+            arguments: What it is started with.
+            user: The number of the user that runs it; root, where there is none.
+        """
+        file = self._folder / "image.tar"
+        write_image(file, name, program, arguments, user)
+        self.run(*_CTR, "images", "import", str(file))
 
     def mounts(self) -> list[str]:
         """Where the file systems of pods and containers are mounted."""
@@ -166,12 +180,9 @@ class Machine:
         words = {"folder": self._folder, "socket": _SOCKET, "pause": _PAUSE, "plugins": _PLUGINS}
         config.write_text(_CONTAINERD.format(**words), encoding="utf-8")
         self._run("containerd", "containerd", f"--config={config}")
-        ctr = ["ctr", "--address", _SOCKET, "--namespace", "k8s.io"]
-        self._wait_until(lambda: self._succeeds(*ctr, "version"), "containerd answers")
-        image = self._folder / "pause.tar"
+        self._wait_until(lambda: self._succeeds(*_CTR, "version"), "containerd answers")
         # It holds a pod's namespaces: a program that does nothing but bury processes.
-        write_image(image, _PAUSE, Path(str(shutil.which("catatonit"))), ["-P"])
-        self.run(*ctr, "images", "import", str(image))
+        self.load_image(_PAUSE, Path(str(shutil.which("catatonit"))), "-P")
 
     def _start_kubelet(self) -> None:
         config = self._folder / "kubelet.json"

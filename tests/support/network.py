@@ -7,6 +7,10 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.waiting import until
 
 # Source: linux/sched.h.
 _CLONE_NEWNET = 0x40000000
@@ -29,13 +33,70 @@ def own_network(address: str) -> Iterator[None]:
     try:
         _call("unshare", _CLONE_NEWNET)
         try:
-            for words in (["link", "set", "lo", "up"], ["address", "add", address, "dev", "lo"]):
-                subprocess.run(["ip", *words], check=True)
+            _ip("link", "set", "lo", "up")
+            _ip("address", "add", address, "dev", "lo")
             yield
         finally:
             _call("setns", before, _CLONE_NEWNET)
     finally:
         os.close(before)
+
+
+@dataclass(frozen=True)
+class JoinedNetwork:
+    """A network of its own that is joined to this thread's.
+
+    Attributes:
+        launcher: Words before a command that is to run in it.
+        gateway: The address of this thread's network in it.
+        address: Its own address.
+    """
+
+    launcher: tuple[str, ...]
+    gateway: str
+    address: str
+
+
+@contextmanager
+def joined_network(number: int, address: str = "") -> Iterator[JoinedNetwork]:
+    """A further network, joined to that of this thread, which has to be one of its own.
+
+    Args:
+        number: Up to 250; another one for each of them.
+        address: An address that it has besides.
+    """
+    # It holds the network; others find it by its number.
+    holder = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sleep", "infinity"]
+    with subprocess.Popen(holder, stdin=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: _network_of(str(process.pid)) != _network_of("thread-self"), "a network of its own")
+            launcher = ("nsenter", f"--net=/proc/{process.pid}/ns/net")
+            joined = JoinedNetwork(launcher, f"10.245.{number}.1", f"10.245.{number}.2")
+            _join(joined, f"joined{number}", process.pid, address)
+            yield joined
+        finally:
+            process.kill()
+
+
+def _join(joined: JoinedNetwork, name: str, process: int, address: str) -> None:
+    _ip("link", "add", name, "type", "veth", "peer", "name", "joined", "netns", str(process))
+    _ip("address", "add", f"{joined.gateway}/30", "dev", name)
+    _ip("link", "set", name, "up")
+    _ip("link", "set", "lo", "up", launcher=joined.launcher)
+    _ip("address", "add", f"{joined.address}/30", "dev", "joined", launcher=joined.launcher)
+    _ip("link", "set", "joined", "up", launcher=joined.launcher)
+    _ip("route", "add", "default", "via", joined.gateway, launcher=joined.launcher)
+    if address:
+        _ip("address", "add", f"{address}/32", "dev", "lo", launcher=joined.launcher)
+        _ip("route", "add", address, "via", joined.address)
+
+
+def _ip(*words: str, launcher: tuple[str, ...] = ()) -> None:
+    subprocess.run([*launcher, "ip", *words], check=True)
+
+
+def _network_of(process: str) -> str:
+    return str(Path("/proc", process, "ns", "net").readlink())
 
 
 def _call(name: str, *arguments: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 _OCI = "application/vnd.oci.image"
 
 
-def write_image(file: Path, name: str, program: Path, arguments: Sequence[str]) -> None:
+def write_image(file: Path, name: str, program: Path, arguments: Sequence[str], user: str = "") -> None:
     """Write the archive.
 
     Args:
@@ -20,6 +20,7 @@ def write_image(file: Path, name: str, program: Path, arguments: Sequence[str]) 
         name: What engines call the image, `localhost/name:tag`.
         program: The program; it is `/program` in the image.
         arguments: What it is started with.
+        user: The number of the user that runs it; root, where there is none.
     """
     blobs: dict[str, bytes] = {}
 
@@ -32,7 +33,7 @@ def write_image(file: Path, name: str, program: Path, arguments: Sequence[str]) 
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Entrypoint": ["/program", *arguments]},
+        "config": {"Entrypoint": ["/program", *arguments], "User": user},
         "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]},
     }
     configured = keep("config.v1+json", json.dumps(config).encode())
