@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from alipes.deploy.image.contents import Contents, file, folder, tree
+from alipes.deploy.image.contents import folder
+from alipes.deploy.image.selection import Selection, select
 from alipes.errors import ConfigError
 
 __all__ = ["APP_FOLDER", "app_file", "find_app"]
@@ -13,7 +14,7 @@ __all__ = ["APP_FOLDER", "app_file", "find_app"]
 APP_FOLDER: Final = "/app"
 """Where the folder of an app lies in an image, or is mounted."""
 
-_UNUSED: Final = frozenset({"__pycache__", "node_modules", "image", "venv"})
+_UNUSED: Final = frozenset({"node_modules", "image", "venv"})
 """Folders beside an app that are none of it; nor is what begins with a dot."""
 
 _ENVIRONMENT: Final = "pyvenv.cfg"
@@ -29,8 +30,8 @@ def app_file(repository: str) -> Path | None:
     return path if "://" not in repository and path.suffix == ".py" and not path.is_dir() else None
 
 
-def find_app(path: Path) -> tuple[list[str], Contents]:
-    """The name of an app, and the files of its folder.
+def find_app(path: Path) -> Selection:
+    """An app with the files of its folder, apart from those that hold a secret.
 
     Args:
         path: Its file.
@@ -41,14 +42,15 @@ def find_app(path: Path) -> tuple[list[str], Contents]:
     if not path.is_file():
         raise ConfigError(f"there is no file {path}", path=path, hint="alipes init writes a first app")
     root, into = path.absolute().parent, APP_FOLDER.lstrip("/")
-    hidden = {one.name for one in root.rglob(".*")} | {one.parent.name for one in root.rglob(_ENVIRONMENT)}
-    found: Contents = {into: folder()}
-    for place, source in tree(root, without=_UNUSED | hidden):
-        if len(found) > _MOST_FILES:
-            raise ConfigError(
-                f"{root} holds more than {_MOST_FILES} files, which all would go into the image",
-                path=root,
-                hint=f"put {path.name} into a folder of its own, with what it needs",
-            )
-        found[f"{into}/{place}"] = file(source)
-    return [path.name], found
+    found, left_out = select(root, into, unused=_is_unused)
+    if len(found) > _MOST_FILES:
+        raise ConfigError(
+            f"{root} holds more than {_MOST_FILES} files, which all would go into the image",
+            path=root,
+            hint=f"put {path.name} into a folder of its own, with what it needs",
+        )
+    return Selection([path.name], {into: folder()} | found, left_out)
+
+
+def _is_unused(path: Path) -> bool:
+    return path.name.startswith(".") or path.name in _UNUSED or (path / _ENVIRONMENT).is_file()

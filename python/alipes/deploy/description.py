@@ -9,7 +9,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from alipes.deploy.image.settings import MODELS
+from alipes.deploy.image.reference import Name as ImageName
+from alipes.deploy.image.settings import DEFAULT_NAME, MODELS
 
 __all__ = [
     "Description",
@@ -25,6 +26,8 @@ __all__ = [
     "Toleration",
 ]
 
+DEFAULT_IMAGE: Final = ImageName.read(DEFAULT_NAME).full
+"""What `alipes deploy image` writes without `--name`, as engines call it."""
 MOST_REPLICAS: Final = 10_000
 """Servers of one deployment: more than a cluster of Kubernetes has nodes."""
 LONGEST_S: Final = 86_400
@@ -222,7 +225,7 @@ class Description(Part, frozen=True, kw_only=True):
     """
 
     name: Name = "alipes"
-    image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^\S+$")] = "alipes:latest"
+    image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^\S+$")] = DEFAULT_IMAGE
     repository: Annotated[str, Meta(min_length=1, max_length=4096)] = MODELS
     pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     pull_secrets: tuple[str, ...] = ()

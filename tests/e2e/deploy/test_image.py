@@ -106,6 +106,17 @@ def test_each_layer_unpacks_to_what_the_configuration_says(made: Made) -> None:
     assert made.layout.config["rootfs"] == {"type": "layers", "diff_ids": ids}
 
 
+def test_what_goes_in_and_stays_out_is_printed_with_how_to_load_it(made: Made, tmp_path: Path) -> None:
+    (tmp_path / "app.py").touch()
+    (tmp_path / "key.pem").write_text("-----BEGIN PRIVATE KEY-----\nMIGH\n-----END PRIVATE KEY-----\n")
+    archive = tmp_path / "alipes.tar"
+    done = made.again(str(tmp_path / "app.py"), "--output", str(archive))
+    assert "1 file went in for app.py\nleft out: key.pem (a private key)\n" in done.out
+    assert f"docker load --input {archive}" in done.out
+    folder = tmp_path / "layout"
+    assert f"podman pull oci:{folder}" in made.again(str(tmp_path / "app.py"), "--output", str(folder)).out
+
+
 def test_it_runs_as_a_user_without_rights_on_the_usual_ports(made: Made) -> None:
     config = made.layout.config["config"]
     assert config["User"] == "10001:10001"

@@ -21,9 +21,10 @@ def test_an_app_goes_in_with_what_lies_beside_it_and_nothing_else(tmp_path: Path
     for name in (*files, *others):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    names, contents = find_app(tmp_path / "app.py")
-    assert names == ["app.py"]
-    assert sorted(contents) == ["app", *(f"app/{name}" for name in files)]
+    found = find_app(tmp_path / "app.py")
+    assert found.names == ["app.py"]
+    assert sorted(found.contents) == ["app", *(f"app/{name}" for name in files)]
+    assert found.left_out == (".env", ".git", "env", "image")
 
 
 def test_an_app_that_is_not_there_is_one_error(tmp_path: Path) -> None:

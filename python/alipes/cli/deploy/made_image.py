@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-import alipes
 from alipes.cli.columns import print_columns
 from alipes.deploy.image.build import Order, build
 from alipes.deploy.image.layout import check_place, is_archive, write_archive, write_folder
 from alipes.deploy.image.manifest import Image
 from alipes.deploy.image.push import Push
 from alipes.deploy.image.reference import Name
+from alipes.deploy.image.settings import DEFAULT_NAME
 from alipes.progress import task
 
 __all__ = ["make"]
@@ -20,6 +20,8 @@ __all__ = ["make"]
 _FOLDER: Final = Path("image")
 _HEADINGS: Final = ("LAYER", "HOLDS", "FILES", "MB", "PACKED MB", "")
 _MB: Final = 1e6
+_MOST_NAMED: Final = 12
+"""Of what was left out; a line with more is not read."""
 
 
 def make(order: Order, output: Path | None, *, name: str | None, push: Push | None, as_json: bool) -> None:
@@ -36,7 +38,7 @@ def make(order: Order, output: Path | None, *, name: str | None, push: Push | No
         ConfigError: If something cannot be found, read or written.
         PushError: If the registry refuses it, or does not answer.
     """
-    called = Name.read(name or f"alipes:{alipes.__version__}")
+    called = Name.read(name or DEFAULT_NAME)
     path = _FOLDER if output is None and push is None else output
     if path is not None:
         check_place(path)
@@ -54,8 +56,10 @@ def make(order: Order, output: Path | None, *, name: str | None, push: Push | No
         print(json.dumps(_document(made), indent=2))
         return
     _print(made)
+    _print_selection(made)
     if path is not None:
         print(f"written to {path} as {called.full}")
+        print(_how_to_load(path, called))
     if push is not None:
         print(f"pushed to {push.target}{'' if attached else ', which takes no bill of materials beside it'}")
 
@@ -72,11 +76,37 @@ def _print(made: Image) -> None:
         print(f"{name} is not here, which {path.name} loads: what needs it will not run")
 
 
+def _print_selection(made: Image) -> None:
+    """How many files of the app or of the models went in, and what did not."""
+    for one in made.layers:
+        if one.name in ("app", "models"):
+            print(f"{one.layer.files} file{'s' * (one.layer.files != 1)} went in for {one.holds}")
+    if made.left_out:
+        further = len(made.left_out) - _MOST_NAMED
+        names = [*made.left_out[:_MOST_NAMED], *([f"{further} more"] if further > 0 else [])]
+        print(f"left out: {', '.join(names)}")
+
+
+def _how_to_load(path: Path, called: Name) -> str:
+    if is_archive(path):
+        return f"load it: podman load --input {path}, docker load --input {path}, or ctr images import {path}"
+    return (
+        f"load it: podman pull oci:{path}; docker and containerd load an archive, which --output {called.short}.tar "
+        "writes"
+    )
+
+
 def _document(made: Image) -> dict[str, Any]:
     layers = [
         {"name": one.name, "holds": one.holds, "cached": one.cached} | one.layer.document() for one in made.layers
     ]
-    return {"digest": made.digest, "unpacked": made.unpacked, "size": made.size, "layers": layers}
+    return {
+        "digest": made.digest,
+        "unpacked": made.unpacked,
+        "size": made.size,
+        "layers": layers,
+        "left_out": made.left_out,
+    }
 
 
 def _mb(size: int) -> str:

@@ -46,7 +46,13 @@ Settings: TypeAlias = Annotated[
 ]
 Name: TypeAlias = Annotated[str | None, typer.Option("--name", metavar="NAME", show_default=False, help="Its name.")]
 Image: TypeAlias = Annotated[
-    str | None, typer.Option("--image", metavar="IMAGE", show_default=False, help="What `alipes deploy image` pushed.")
+    str | None,
+    typer.Option(
+        "--image",
+        metavar="IMAGE",
+        show_default=False,
+        help="The image; by default that which `alipes deploy image` writes without --name.",
+    ),
 ]
 Replicas: TypeAlias = Annotated[
     int | None, typer.Option("--replicas", metavar="N", show_default=False, help="How many servers.")

@@ -6,7 +6,7 @@ import os
 import platform
 from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import BinaryIO, Final
@@ -97,14 +97,15 @@ def build(order: Order, task: Task, cache: LayerCache | None = None) -> Image:
         ("sbom", "bill of materials", {PATH: Entry(0o644, data=sbom)}),
     ]
     if models is not None:
-        names, contents = models
+        names = models.names
         holds = names[0] if app else f"{len(names)} model{'s' * (len(names) != 1)}"
-        wanted.append(("app" if app else "models", holds, contents))
+        wanted.append(("app" if app else "models", holds, models.contents))
     parts = [_Part(name, holds, contents, key_of(contents, hashes, time_s)) for name, holds, contents in wanted]
     layers = _layers(parts, cache, time_s, task)
     cache.shrink()
     served = f"{APP_FOLDER}/{app.name}" if app else MODELS
-    return image_of(layers, sbom, _missing(libraries), order.labels, time_s, served)
+    image = image_of(layers, sbom, _missing(libraries), order.labels, time_s, served)
+    return image if models is None else replace(image, left_out=models.left_out)
 
 
 def _layers(parts: list[_Part], cache: LayerCache, time_s: int, task: Task) -> list[Built]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -111,21 +111,26 @@ def with_folders(contents: Mapping[str, Entry]) -> Contents:
     return dict(sorted(whole.items()))
 
 
-def tree(root: Path, *, without: frozenset[str] = frozenset()) -> Iterator[tuple[PurePosixPath, Path]]:
+def tree(
+    root: Path, *, without: frozenset[str] = frozenset(), skips: Callable[[Path], bool] | None = None
+) -> Iterator[tuple[PurePosixPath, Path]]:
     """The files below a folder, through links, each with its path from there.
 
     Args:
         root: The folder.
         without: Names of files and folders that are left out wherever they are.
+        skips: Whether a file or folder is left out, asked for each in the order of the names.
 
     Raises:
         ConfigError: If a folder cannot be listed, a link leads nowhere, or links lead in a circle.
     """
-    return _walk(root, PurePosixPath(), without, frozenset())
+    return _walk(
+        root, PurePosixPath(), lambda one: one.name in without or (skips is not None and skips(one)), frozenset()
+    )
 
 
 def _walk(
-    root: Path, path: PurePosixPath, without: frozenset[str], above: frozenset[Path]
+    root: Path, path: PurePosixPath, skips: Callable[[Path], bool], above: frozenset[Path]
 ) -> Iterator[tuple[PurePosixPath, Path]]:
     real = root.resolve()
     if real in above:
@@ -135,10 +140,10 @@ def _walk(
     except OSError as error:
         raise ConfigError(f"{root} cannot be listed: {error.strerror}", path=root) from error
     for one in found:
-        if one.name in without:
+        if skips(one):
             continue
         if one.is_dir():
-            yield from _walk(one, path / one.name, without, above | {real})
+            yield from _walk(one, path / one.name, skips, above | {real})
         elif one.is_file():
             yield path / one.name, one
         elif one.is_symlink():

@@ -19,6 +19,8 @@ _HEALTH_CHECK: Final = "import urllib.request as u; u.urlopen('http://localhost:
 _REQUIREMENTS: Final = "requirements.txt"
 """What names the packages of an app."""
 
+_NOT_COPIED: Final = "# A file .dockerignore keeps files out: name private keys, .env and .git in it.\n"
+
 
 def dockerfile(repository: str | None = None) -> str:
     """A Dockerfile with this release of alipes on this release of Python.
@@ -56,4 +58,4 @@ def _app(file: Path) -> str:
         packages = (
             f'COPY ["{beside}/{_REQUIREMENTS}", "/tmp/"]\nRUN pip install --no-cache-dir -r /tmp/{_REQUIREMENTS}\n'
         )
-    return f'{packages}COPY ["{beside}/", "{APP_FOLDER}/"]\n\n'
+    return f'{packages}{_NOT_COPIED}COPY ["{beside}/", "{APP_FOLDER}/"]\n\n'

@@ -67,6 +67,7 @@ class Image:
         manifest: The document that names all the others.
         sbom: The bill of materials.
         missing: Libraries that a file names and this machine has not, each with that file.
+        left_out: Files and folders beside the app, or among the models, that did not go in.
     """
 
     layers: tuple[Built, ...]
@@ -74,6 +75,7 @@ class Image:
     manifest: bytes
     sbom: bytes
     missing: Mapping[str, Path]
+    left_out: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

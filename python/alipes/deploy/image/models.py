@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from alipes.config.nearest import nearest
-from alipes.deploy.image.contents import Contents, file, folder, tree
+from alipes.deploy.image.contents import Contents, folder
+from alipes.deploy.image.selection import CACHES, Selection, is_secret, select
 from alipes.deploy.image.settings import MODELS
 from alipes.errors import ConfigError
 from alipes.repository.inspection import inspect
@@ -14,11 +14,9 @@ from alipes.repository.store.open import open_store
 
 __all__ = ["find_models"]
 
-_UNUSED: Final = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 
-
-def find_models(repository: str) -> tuple[list[str], Contents]:
-    """The names of the models, and the files of the repository.
+def find_models(repository: str) -> Selection:
+    """The models of a repository with its files, apart from those that hold a secret.
 
     Raises:
         ConfigError: If there is no such folder, it holds no model, or a file of it cannot be read.
@@ -39,16 +37,17 @@ def find_models(repository: str) -> tuple[list[str], Contents]:
             hint="name the folder whose folders are models, as `alipes repo tree` shows",
         )
     into = MODELS.lstrip("/")
-    found: Contents = {into: folder()}
+    folders: Contents = {into: folder()}
     # Folders without files count: an ensemble's version is one.
     for one in sorted(root.rglob("*")):
-        if one.is_dir() and not _UNUSED.intersection(one.relative_to(root).parts):
-            found[f"{into}/{one.relative_to(root)}"] = folder()
-    found |= {f"{into}/{path}": file(source) for path, source in tree(root, without=_UNUSED)}
+        inner = one.relative_to(root)
+        if one.is_dir() and not any(part in CACHES or is_secret(Path(part)) for part in inner.parts):
+            folders[f"{into}/{inner}"] = folder()
+    found, left_out = select(root, into, unused=lambda _: False)
     for entry in found.values():
         if entry.source is not None:
             _check_readable(entry.source)
-    return models, found
+    return Selection(models, folders | found, left_out)
 
 
 def _hint(root: Path) -> str:

@@ -38,6 +38,11 @@ class Name:
         here = self.path if _has_host(self.path) else f"{_LOCAL}/{self.path}"
         return f"{here}:{self.tag}"
 
+    @property
+    def short(self) -> str:
+        """The last part of its name, for a file."""
+        return self.path.rpartition("/")[2]
+
     @classmethod
     def read(cls, text: str) -> Self:
         """Reads `NAME[:TAG]`.

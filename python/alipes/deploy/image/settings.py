@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["CERTIFICATES", "COMMAND", "ENVIRONMENT_FOLDER", "MODELS", "PORTS", "STOP_SIGNAL", "USER", "VARIABLES"]
+import alipes
+
+__all__ = [
+    "CERTIFICATES",
+    "COMMAND",
+    "DEFAULT_NAME",
+    "ENVIRONMENT_FOLDER",
+    "MODELS",
+    "PORTS",
+    "STOP_SIGNAL",
+    "USER",
+    "VARIABLES",
+]
+
+DEFAULT_NAME: Final = f"alipes:{alipes.__version__}"
+"""What an image is called without `--name`."""
 
 USER: Final = 10001
 """A user that no system has: above those that distributions give out."""

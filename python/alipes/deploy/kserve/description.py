@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from alipes.deploy.description import LONGEST_S, Count, Name, Part, Probes, Quantity, Resources, Seconds
+from alipes.deploy.description import DEFAULT_IMAGE, LONGEST_S, Count, Name, Part, Probes, Quantity, Resources, Seconds
 from alipes.deploy.kserve.parts import Account, Batcher, Cache, Component, Logger, Nodes, PayloadLog, Scaling, Storage
 
 __all__ = ["Canary", "Graph", "KServe", "Model", "Models", "Predictor", "Router", "Runtimes", "Step"]
@@ -216,7 +216,7 @@ class KServe(Part, frozen=True, kw_only=True):
     """
 
     name: Name = "alipes"
-    image: Image = "alipes:latest"
+    image: Image = DEFAULT_IMAGE
     mode: Literal["Standard", "Knative"] = "Standard"
     runtimes: Runtimes = Runtimes()
     predictor: Predictor = Predictor()
