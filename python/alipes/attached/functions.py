@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,6 @@ from alipes.attached.attachment import Attachment
 from alipes.attached.model import AttachedModel
 from alipes.config.pbtxt import to_pbtxt
 from alipes.errors import ServeError
-from alipes.leaving import leaving_on_signals
 from alipes.repository.app_folder import APP_FILE, app_config
 from alipes.serve.instance import Instance
 from alipes.serve.server import Server
@@ -167,8 +166,7 @@ def serve_until_left(function: Any, **options: Any) -> FunctionServer | None:
     print(f"serving {paths}; {server.url}/docs tries it out", file=sys.stderr, flush=True)
     if hasattr(sys, "ps1") or sys.flags.interactive:
         return server
-    with leaving_on_signals(), server, suppress(KeyboardInterrupt):
-        server._attachment.wait()
+    server.run()
     return None
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext, suppress
+from threading import current_thread, main_thread
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
+from alipes.leaving import leaving_on_signals
 from alipes.serve.arguments import check
 from alipes.serve.context import announced, recipe, supervised
 from alipes.serve.endpoints import flag_words
@@ -20,6 +22,9 @@ from alipes.serve.server_key import key_among
 from alipes.serve.supervisor import Inherited
 
 __all__ = ["Server"]
+
+_LOOK_S: Final = 1.0
+"""Seconds between two looks of a wait without end, which a signal ends at once."""
 
 
 class Server(Instance):
@@ -35,7 +40,8 @@ class Server(Instance):
             with server.client() as client:
                 print(client.infer("louder", [[1.0, 2.0, 3.0]]))
 
-    Without `with`, and with models that are loaded by name:
+    As the whole of a script, until Ctrl-C: `Server("models").run()`. Without `with`, and with models that are loaded by
+    name:
 
         server = Server("models", model_control_mode="explicit")
         server.load("louder")
@@ -49,8 +55,10 @@ class Server(Instance):
         log_path: The file with what it wrote.
     """
 
-    def __new__(cls, repository: Any = None, *_: Any, **__: Any) -> Server:
+    def __new__(cls, repository: Any = None, *further: Any, **_: Any) -> Server:
         """A server of functions, where that is what is served."""
+        if cls is Server and further:
+            raise TypeError("Server() takes one thing to serve; several functions are a list: Server([first, second])")
         if cls is Server and are_functions(repository):
             from alipes.attached.functions import FunctionServer  # most scripts serve folders
 
@@ -127,6 +135,13 @@ class Server(Instance):
     ) -> None:
         """Stops it."""
         self.stop()
+
+    def run(self) -> None:
+        """Serves until Ctrl-C, SIGTERM or the server's own end. Nothing of the server is left then."""
+        signals = leaving_on_signals() if current_thread() is main_thread() else nullcontext()
+        with signals, self, suppress(KeyboardInterrupt):
+            while not self._source.wait_for_end(_LOOK_S):
+                pass
 
     def stop(self) -> None:
         """Ends the server, after what it is doing. A second time does nothing."""

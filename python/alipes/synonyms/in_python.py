@@ -6,7 +6,7 @@ from typing import Final
 
 from alipes.synonyms.synonym import Synonym
 
-__all__ = ["CLIENT", "CLIENT_KEYWORDS", "KEYWORDS_OF_MODEL", "KEYWORDS_OF_SERVE", "PACKAGE"]
+__all__ = ["CLIENT", "CLIENT_KEYWORDS", "KEYWORDS_OF_MODEL", "KEYWORDS_OF_SERVE", "PACKAGE", "SERVER"]
 
 KEYWORDS_OF_SERVE: Final = (
     Synonym("address bind ip", meant="host="),
@@ -46,7 +46,10 @@ KEYWORDS_OF_MODEL: Final = (
 )
 
 PACKAGE: Final = (
-    Synonym("run start up host", meant="alipes.serve"),
+    Synonym(
+        "run start up host",
+        says="alipes.Server(THING).run() serves until Ctrl-C, `with alipes.serve(THING) as server:` for a block",
+    ),
     Synonym(
         "app fastapi flask application api post get route endpoint service",
         says="@alipes.model above a function or a class serves it; `alipes serve app.py` starts the server",
@@ -93,4 +96,15 @@ CLIENT: Final = (
     Synonym("describe model-info info get-model inputs", meant='signature("MODEL")'),
     Synonym("connect open start", says="a client connects with its first call"),
     Synonym("disconnect stop shutdown", meant="close()"),
+)
+
+SERVER: Final = (
+    Synonym("serve serve-forever run-forever join block listen loop", says="run() serves until Ctrl-C"),
+    Synonym("start up", says="the server runs already; run() serves until Ctrl-C"),
+    Synonym("shutdown terminate kill exit down", meant="stop()"),
+    Synonym("port", meant="http_port or grpc_port"),
+    Synonym("address host endpoint base-url uri", meant="url, http or grpc"),
+    Synonym("is-ready healthy health is-alive", meant="ready()"),
+    Synonym("logs output stdout stderr", meant="log"),
+    Synonym("predict call infer request post", says='client() asks it: server.client().call("NAME", ...)'),
 )

@@ -27,11 +27,13 @@ Place: TypeAlias = Literal[
     "import alipes",
     "alipes.Client",
     "client.",
+    "server.",
 ]
 """Where something was typed.
 
 Behind a command; `clients` are all commands with `--url`, `deployments` all with `--set`. Then in Python: keywords of
-two calls, names of the package, keywords of a client and its methods.
+two calls, names of the package, keywords of a client and its methods, attributes
+of a running server.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from alipes.synonyms.deployment import BY_DESCRIPTION, DEPLOY, IMAGE
-from alipes.synonyms.in_python import CLIENT, CLIENT_KEYWORDS, KEYWORDS_OF_MODEL, KEYWORDS_OF_SERVE, PACKAGE
+from alipes.synonyms.in_python import CLIENT, CLIENT_KEYWORDS, KEYWORDS_OF_MODEL, KEYWORDS_OF_SERVE, PACKAGE, SERVER
 from alipes.synonyms.synonym import Place, Synonym
 
 __all__ = ["SYNONYMS"]
@@ -331,5 +331,6 @@ SYNONYMS: Final[dict[Place, tuple[Synonym, ...]]] = {
     "import alipes": PACKAGE,
     "alipes.Client": CLIENT_KEYWORDS,
     "client.": CLIENT,
+    "server.": SERVER,
 }
 """Rows by the place where the words are typed. No word is twice in a place, nor is one that the place has itself."""

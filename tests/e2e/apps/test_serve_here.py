@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from alipes import AsyncClient, Client, ConfigError, InvalidArgument, ServeError, Server, Unsupported
 from support.command import alipes as command
+from support.models import add_model
 from support.processes import is_gone
 from support.waiting import TIMEOUT_S, until
 
@@ -243,6 +244,58 @@ def test_a_script_serves_its_function_until_it_is_ended(tmp_path: Path, number: 
             assert (name, client.call("double", x=4)) == ("double", 8)
         process.send_signal(number)
         assert process.wait(TIMEOUT_S) == (0 if number == signal.SIGINT else 128 + number)
+
+
+RUN = """
+import alipes
+
+
+def double(x: float) -> float:
+    return 2 * x
+
+
+server = alipes.Server(THING, host="127.0.0.1", port=0)
+print(server.pid, server.url, flush=True)
+server.run()
+print("it has ended")
+"""
+
+
+@pytest.mark.parametrize("thing", ['"models"', "double"])
+@pytest.mark.parametrize(("number", "code", "rest"), [(signal.SIGINT, 0, "it has ended\n"), (signal.SIGTERM, 143, "")])
+def test_a_server_runs_until_its_script_gets_a_signal(
+    tmp_path: Path, thing: str, number: signal.Signals, code: int, rest: str
+) -> None:
+    add_model(tmp_path / "models", "double")
+    command = [sys.executable, "-c", RUN.replace("THING", thing)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pid, url = process.stdout.readline().split()
+        with Client(url) as client:
+            assert client.is_ready("double")
+        process.send_signal(number)
+        assert (process.stdout.read(), process.wait(TIMEOUT_S)) == (rest, code)
+    assert is_gone(int(pid))
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("serve_forever", "run() serves until Ctrl-C"),
+        ("start", "the server runs already; run() serves until Ctrl-C"),
+        ("shutdown", "did you mean stop()?"),
+        ("port", "did you mean http_port or grpc_port?"),
+        ("predict", 'client() asks it: server.client().call("NAME", ...)'),
+    ],
+)
+def test_names_of_other_servers_are_answered_with_ours(server: Server, name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(f"'FunctionServer' object has no attribute '{name}': {hint}")):
+        getattr(server, name)
+
+
+def test_several_functions_that_are_no_list_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"several functions are a list: Server\(\[first, second\]\)"):
+        Server(louder, describe)  # type: ignore[call-arg]
 
 
 def test_a_script_that_serves_itself_is_served_by_the_command_too(tmp_path: Path, serve: Any) -> None:

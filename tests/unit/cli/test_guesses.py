@@ -37,6 +37,7 @@ _NAMES: Final = {
     "import alipes": dir(alipes),
     "alipes.Client": inspect.signature(alipes.Client).parameters,
     "client.": dir(alipes.Client),
+    "server.": dir(alipes.Server),
 }
 """What there is where no command is typed."""
 
