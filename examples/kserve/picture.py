@@ -76,7 +76,7 @@ def _latencies(axes: Any, record: Record) -> None:
         values = [1e3 * np.percentile(latencies_s[parts == part], percent) for part in shown]
         axes.step(shown * _PART_S, values, where="post", color=colour, linewidth=1.2, label=label)
     _mark(axes, record)
-    axes.set(xlabel="seconds", ylabel="milliseconds", ylim=(0, None))
+    axes.set(xlabel="seconds", ylabel="milliseconds", ylim=(0, 1.4 * axes.get_ylim()[1]))
     axes.set_title("Latency at the transformer, as its callers see it", loc="left")
     axes.legend(loc="upper left", fontsize="small", ncols=2)
 
@@ -91,7 +91,7 @@ def _from_zero(axes: Any, came: FromZero) -> None:
     axes.plot(times_s, 1e3 * latencies_s, "o", color=COLOURS[1], markersize=5, label="a request")
     axes.set(xlabel="seconds", ylabel="milliseconds", yscale="log", ylim=(1, 6e3 * came.start_s))
     label_decades(axes.yaxis)
-    axes.set_title(f"No server until somebody asks: the first waits {came.start_s:.1f} s", loc="left")
+    axes.set_title(f"No server until somebody asks: the first waits up to {came.start_s:.1f} s", loc="left")
     axes.legend(loc="upper left", fontsize="small", ncols=2)
 
 

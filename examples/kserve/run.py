@@ -66,7 +66,9 @@ def main() -> None:
                 print(f"{decided}: {end.reason}")
             time.sleep(asked.step)  # so that the picture shows what follows
         failed = sum(traffic.failed.values())
-        print(f"meanwhile {traffic.answered} requests were answered, and {failed} failed {traffic.failed or ''}")
+        print(f"meanwhile {traffic.answered} requests were answered, and {failed} failed")
+        for text, count in traffic.failed.items():
+            print(f"  {count} x {text}")
         lose(bert, tokenizer, models)
     scale(models, record, asked.output / "kserve.png")
     deploy(asked.output)

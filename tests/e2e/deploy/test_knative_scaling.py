@@ -245,10 +245,10 @@ def test_knative_refuses_sizes_that_we_do_not_write(
 
 def test_requests_that_find_no_server_wait_for_one(cluster: KnativeCluster) -> None:
     service = Service(cluster).start()
-    service.until_at(0)
+    until(lambda: not service.pods(), "the server is gone")
     assert service.ask(0) == DONE
     assert len(service.serving()) == 1
-    service.until_at(0)
+    until(lambda: not service.pods(), "the server is gone")
     assert all_at_once(service, 30) == [DONE] * 30
     service.remove()
 
