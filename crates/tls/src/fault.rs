@@ -2,7 +2,9 @@
 //!
 //! The library names a fault by its own word, such as `CaUsedAsEndEntity`, which nobody who runs a server knows.
 
-use rustls::{CertificateError, ExtendedKeyPurpose};
+use std::io;
+
+use rustls::{CertificateError, Error, ExtendedKeyPurpose};
 
 use crate::version::{IS_OTHER_THAN_VERSION_3, is_other_than_version_3};
 
@@ -85,6 +87,14 @@ pub fn certificate_fault(error: &CertificateError, words: &CertificateWords) -> 
     }
 }
 
+/// Why a connection could not be encrypted: what is wrong with a certificate, or the error as it is.
+pub fn refusal(error: &io::Error, words: &CertificateWords) -> String {
+    match error.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) {
+        Some(Error::InvalidCertificate(why)) => certificate_fault(why, words),
+        _ => error.to_string(),
+    }
+}
+
 fn is_other(error: &CertificateError, text: &str) -> bool {
     matches!(error, CertificateError::Other(why) if why.to_string() == text)
 }
@@ -130,6 +140,17 @@ mod tests {
             "the certificate is for another name (a.example, 127.0.0.1, not localhost): ask for that"
         );
         assert!(certificate_fault(&error(&[]), &WORDS).contains("bears no name"));
+    }
+
+    #[test]
+    fn errors_of_a_connection_are_explained_where_they_are_of_a_certificate() {
+        let refused = |error: Error| refusal(&io::Error::new(io::ErrorKind::InvalidData, error), &WORDS);
+        assert_eq!(
+            refused(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+            "the certificate was issued by nobody that this client trusts: trust its authority"
+        );
+        assert_eq!(refused(Error::HandshakeNotComplete), Error::HandshakeNotComplete.to_string());
+        assert_eq!(refusal(&io::Error::other("gone"), &WORDS), "gone");
     }
 
     #[test]

@@ -10,5 +10,5 @@ mod pinned;
 mod version;
 
 pub use client::Identity;
-pub use fault::{CertificateWords, certificate_fault};
+pub use fault::{CertificateWords, certificate_fault, refusal};
 pub use files::FileError;

@@ -1,16 +1,13 @@
 //! An HTTP client for one purpose: it posts spans to a collector.
 
-use std::io;
-
 use alipes_protocol::limits::{COLLECTOR_MAX_ANSWER_BYTES, COLLECTOR_TIME};
-use alipes_tls::{CertificateWords, certificate_fault};
+use alipes_tls::{CertificateWords, refusal};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderValue};
 use http::{Request, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::Error;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -100,7 +97,7 @@ impl Target {
             None => self.ask(stream, body).await,
             Some(tls) => {
                 let encrypted = tls.connector.connect(tls.name.clone(), stream).await;
-                self.ask(encrypted.map_err(|error| refusal(&error))?, body).await
+                self.ask(encrypted.map_err(|error| refusal(&error, &COLLECTORS))?, body).await
             }
         }
     }
@@ -132,14 +129,6 @@ impl Tls {
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name).map_err(|error| format!("'{host}' is no name of a server: {error}"))?;
         Ok(Tls { connector: connector(roots)?, name })
-    }
-}
-
-/// Why there is no encrypted connection.
-fn refusal(error: &io::Error) -> String {
-    match error.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) {
-        Some(Error::InvalidCertificate(why)) => certificate_fault(why, &COLLECTORS),
-        _ => error.to_string(),
     }
 }
 

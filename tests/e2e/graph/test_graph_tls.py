@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.certificates import Authority
+from support.certificates import Authority, self_signed
+from support.file_server import file_server
 from support.graph_steps import Steps, node, post_graph, write_graph
 from support.server import ServerProcess
 
@@ -68,3 +69,19 @@ def test_a_certificate_of_another_host_is_refused(authority: Authority, tmp_path
         status, _, body = post_graph(server.http, b"{}")
         assert (status, "tls: " in json.loads(body)["cause"]) == (500, True), body
         assert not steps.received
+
+
+def test_a_steps_certificate_that_is_refused_is_a_sentence_with_what_to_do(tmp_path: Path, serve: Serve) -> None:
+    files = self_signed(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    with file_server(context, "localhost") as service:
+        url = f"{service.address}/m"
+        graph = f"--graph={write_graph(tmp_path, {'root': node('Sequence', {'serviceUrl': url})})}"
+        server, trusting = serve(graph), serve(graph, f"--graph-root-cert={files.certificate}")
+        assert json.loads(post_graph(server.http, b"{}")[2])["cause"] == (
+            f"Post \"{url}\": tls: the certificate of the step's server is an authority's own, as `openssl req -x509` "
+            "makes it: name this very certificate with --graph-root-cert"
+        )
+        # The step is reached, and knows no POST.
+        assert post_graph(trusting.http, b"{}")[0] == 501

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alipes_graph::{Destination, Graph, Url};
 use alipes_protocol::limits::HTTP_MAX_HEADER_BYTES;
 use alipes_stats::turn::{Task, timed};
+use alipes_tls::{CertificateWords, refusal};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
@@ -15,6 +16,16 @@ use tokio_rustls::TlsConnector;
 
 use super::fault::CallFault;
 use super::idle::Sender;
+
+/// What is said of the certificate of a step's server.
+const STEPS: CertificateWords = CertificateWords {
+    whose: "the certificate of the step's server",
+    judge: "this graph",
+    trust: "name the authority's with --graph-root-cert",
+    authority: "name this very certificate with --graph-root-cert",
+    name: "call the step by a name that its certificate bears",
+    usage: "serverAuth",
+};
 
 /// What connects to servers.
 pub struct Connections {
@@ -44,7 +55,7 @@ impl Connections {
         let name = ServerName::try_from(bare(&url.host).to_owned());
         let name = name.map_err(|error| CallFault::Encrypt(error.to_string()))?;
         let encrypted = connector.connect(name, stream).await;
-        handshake(encrypted.map_err(|error| CallFault::Encrypt(format!("tls: {error}")))?).await
+        handshake(encrypted.map_err(|error| CallFault::Encrypt(format!("tls: {}", refusal(&error, &STEPS))))?).await
     }
 }
 
