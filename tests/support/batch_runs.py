@@ -92,6 +92,7 @@ class BatchProcess:
         folder: Path | None = None,
         variables: Mapping[str, str] | None = None,
         command: tuple[str, ...] = ("batch", "run"),
+        launcher: tuple[str, ...] = (),
     ) -> None:
         """Starts it.
 
@@ -102,10 +103,11 @@ class BatchProcess:
             folder: The current folder for it.
             variables: Further variables of its environment.
             command: The command.
+            launcher: What starts it, such as a program that makes it a process of another user.
         """
         limited = [] if largest_file is None else ["prlimit", f"--fsize={largest_file}"]
         self.process = subprocess.Popen(
-            [*limited, sys.executable, "-m", "alipes", *command, *map(str, words)],
+            [*limited, *launcher, sys.executable, "-m", "alipes", *command, *map(str, words)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -258,10 +258,10 @@ class RunFolder:
     def write_worker(self, report: WorkerReport) -> None:
         """Writes what a worker says of itself; what cannot be written is not worth an error."""
         report.seen_s = time.time()
+        # Clients in containers have the same number of a process, and often the same host name.
+        name = f"{report.start:04}-{report.shard:06}-{report.host}-{report.pid}-{report.begun_s:.0f}.json"
         with suppress(OSError, BatchError):
-            self.write_json(
-                self._workers / f"{report.start:04}-{report.shard:06}-{report.host}-{report.pid}.json", report
-            )
+            self.write_json(self._workers / name, report)
 
     def workers(self) -> Iterator[WorkerReport]:
         """What workers have said of themselves, those of former starts too."""

@@ -12,6 +12,7 @@ from support.acted_kubelet import acted_kubelet
 from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, rows_of
 from support.kube import ControlPlane, Node
 from support.server import ServerProcess
+from support.shared_volume import CLAIM, shared_volume
 from support.waiting import until
 
 pytestmark = [pytest.mark.proof, pytest.mark.extra("deploy")]
@@ -29,27 +30,9 @@ def node(kubernetes: ControlPlane, namespace: str) -> Iterator[str]:
 
 @pytest.fixture
 def claim(kubernetes: ControlPlane, namespace: str) -> Iterator[str]:
-    """A claim that is bound to a volume."""
-    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
-    volume = {
-        "metadata": {"name": namespace},
-        "spec": spec
-        | {
-            "capacity": {"storage": "1Gi"},
-            "hostPath": {"path": "/nowhere"},
-            "claimRef": {"name": "data", "namespace": namespace},
-        },
-    }
-    bound = {
-        "metadata": {"name": "data", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
-        "spec": spec | {"volumeName": namespace, "resources": {"requests": {"storage": "1Gi"}}},
-    }
-    path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
-    kubernetes.request("POST", "/api/v1/persistentvolumes", volume)
-    kubernetes.request("POST", path, bound)
-    kubernetes.patch_status(f"{path}/data", {"phase": "Bound"})
-    yield "claim=data"
-    kubernetes.request("DELETE", f"/api/v1/persistentvolumes/{namespace}")
+    """A claim that is bound to a volume, which the pods that the test plays do without."""
+    with shared_volume(kubernetes, namespace, Path("/nowhere")):
+        yield f"claim={CLAIM}"
 
 
 @pytest.fixture
@@ -119,13 +102,14 @@ def test_a_wrong_option_of_kubernetes_is_one_message(
     add_picky(repository)
     add_files(tmp_path / "data", 2)
     server = serve(repository)
-    right = {"image": "a:1", "claim": "data", "path": str(tmp_path), "kubeconfig": str(kubernetes.kubeconfig())}
+    right = {"image": "a:1", "claim": CLAIM, "path": str(tmp_path), "kubeconfig": str(kubernetes.kubeconfig())}
     for change, reason in (
         ({"image": ""}, "executor 'kubernetes' needs image="),
         ({"path": "/elsewhere"}, "pods find /elsewhere alone"),
         ({"resources.memory": "much"}, "resources.memory"),
         ({"kubeconfig": str(tmp_path / "none")}, "no cluster to talk to"),
         ({"namespace": "none"}, 'namespaces "none" not found'),
+        ({"namespace": namespace}, f'persistentvolumeclaim "{CLAIM}" not found'),
     ):
         wrong = [f"{name}={value}" for name, value in (right | change).items()]
         with BatchProcess(*words_of(tmp_path, server.grpc, *wrong)) as run:

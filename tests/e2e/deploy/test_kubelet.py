@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 from alipes.client import Client
-from support.command import Done, alipes, alipes_process
+from support.command import Done, alipes
 from support.hosts_file import HostsFile, addresses
-from support.kube import ControlPlane, Missing, control_plane
-from support.kubelet import ADDRESS, Machine, machine
+from support.kube import ControlPlane, Missing
+from support.kubelet import Machine
 from support.models import add_model, times
-from support.network import own_network
-from support.registry import is_installed, registry
+from support.real_node import push_image, real_node
 from support.servers_caller import ServersCaller
 from support.waiting import until
 
@@ -85,22 +84,15 @@ class Deployed:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    if not is_installed():
-        pytest.skip("docker-registry is not installed")
     folder = tmp_path_factory.mktemp("kubelet")
-    (folder / "plane").mkdir()
     with ExitStack() as stack:
         try:
-            stack.enter_context(own_network(f"{ADDRESS}/32"))
-            plane = stack.enter_context(control_plane(folder / "plane"))
-            plane.start_controllers()
-            node = stack.enter_context(machine(folder / "node", plane))
+            node = stack.enter_context(real_node(folder))
         except (Missing, PermissionError) as reason:
             pytest.skip(str(reason))
-        (folder / "registry").mkdir()
-        repository = f"{stack.enter_context(registry(folder / 'registry'))}/models"
+        repository = f"{node.images}/models"
         push(folder, repository)
-        yield Place(plane, node, repository)
+        yield Place(node.plane, node.machine, repository)
 
 
 def push(folder: Path, repository: str) -> None:
@@ -108,12 +100,7 @@ def push(folder: Path, repository: str) -> None:
     (folder / "models").mkdir()
     add_model(folder / "models", "times", times())
     for tag in ("1", "2"):
-        done = alipes_process(
-            *("deploy", "image", str(folder / "models"), f"--label=tag={tag}"),
-            *(f"--push={repository}:{tag}", "--plain-http"),
-            environment={"XDG_CACHE_HOME": str(folder / "cache")},
-        )
-        assert (done.code, done.err) == (0, "")
+        push_image(f"{repository}:{tag}", folder / "cache", str(folder / "models"), f"--label=tag={tag}")
 
 
 @pytest.fixture

@@ -5,78 +5,55 @@ Its library has read these files; no pool has run them yet.
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from alipes.batch.executors.base import ExecutorOptions, Watch, failures_of, worker_command
+from alipes.batch.executors.base import worker_command
 from alipes.batch.executors.commands import answer_of
+from alipes.batch.executors.queued import Commands, QueuedExecutor, Submitted
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.worker import STOPPED
-from alipes.errors import BatchError, ConfigError
+from alipes.errors import BatchError
 
-__all__ = ["HtcondorExecutor", "dag_text", "submit_text"]
+__all__ = ["COMMANDS", "HtcondorExecutor", "dag_text", "submit_text"]
 
-_LOOK_S: Final = 5.0
 _RETRIES: Final = 3
-_MOST_ROUNDS: Final = 4
 _HELD: Final = "5"
 """`JobStatus` of a job that waits for somebody to look at it."""
-_OURS: Final = ("arguments", "error", "executable", "log", "max_retries", "output", "queue", "retry_until")
+_OURS: Final = frozenset(
+    {"arguments", "error", "executable", "log", "max_retries", "output", "queue", "retry_until"},
+)
+
+COMMANDS: Final = Commands("HTCondor", "condor_submit", "condor_rm", "the submit file's command", _OURS, look_s=5.0)
+"""Options are commands of a submit file: `request_memory`, `accounting_group`, `requirements`, `+Name`."""
 
 
-class HtcondorExecutor:
-    """Submits a job for each client, and waits for them."""
+class HtcondorExecutor(QueuedExecutor):
+    """Submits a job for each client."""
 
-    def __init__(self, options: ExecutorOptions, watch: Watch) -> None:
-        """Looks for HTCondor's commands.
+    commands = COMMANDS
 
-        Args:
-            options: Commands of a submit file: `request_memory`, `accounting_group`, `requirements`, `+Name`.
-            watch: Called again and again while clients run.
-
-        Raises:
-            ConfigError: If HTCondor is not here, or a command is written by us.
-        """
-        if shutil.which("condor_submit") is None:
-            raise ConfigError(
-                "there is no condor_submit here: start the run on a machine that submits to HTCondor", key="executor"
-            )
-        if wrong := [name for name in options if name.lower() in _OURS]:
-            raise ConfigError(
-                f"the command {wrong[0]} of the submit file is written by the run itself", key="executor_options"
-            )
-        self._options, self._watch = options, watch
-        self._rounds = 0
-        self.failures: list[str] = []
-
-    def run(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
-        """Runs the clients of some shards to their end.
+    def submit(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> Submitted:
+        """Submits them.
 
         Raises:
-            BatchError: If HTCondor refuses them, or holds one.
+            BatchError: If HTCondor refuses them.
         """
-        self._rounds += 1
-        file = _written(folder, start, shards, self._options)
+        file = _written(folder, start, shards, self.options)
         cluster = answer_of(["condor_submit", "-terse", str(file)]).split(".")[0].strip()
-        try:
-            while jobs := _jobs(cluster):
-                if held := [words for words in jobs if words[:1] == [_HELD]]:
-                    raise BatchError(f"HTCondor holds a client: {' '.join(held[0][1:]) or 'no reason'}")
-                self._watch()
-                time.sleep(_LOOK_S)
-            cluster = ""
-        finally:
-            if cluster:
-                with suppress(BatchError):
-                    answer_of(["condor_rm", cluster])
-        self.failures += failures_of(folder, start)
-        left = len(folder.done()) < folder.plan().piece_count
-        if left and not self.failures and self._rounds >= _MOST_ROUNDS:
-            self.failures.append(f"{_MOST_ROUNDS} rounds of jobs ended with work left; their logs are beside {file}")
+        return Submitted(cluster, f"{file.with_suffix('')}-*.err")
+
+    def is_queued(self, job: str) -> bool:
+        """Whether a client waits or runs.
+
+        Raises:
+            BatchError: If HTCondor does not answer, or holds a client.
+        """
+        jobs = _jobs(job)
+        if held := [words for words in jobs if words[:1] == [_HELD]]:
+            raise BatchError(f"HTCondor holds a client: {' '.join(held[0][1:]) or 'no reason'}")
+        return bool(jobs)
 
 
 def submit_text(folder: RunFolder, start: Start, shards: Sequence[int] | None, options: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import time
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -11,21 +11,21 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from alipes.batch.executors.base import ExecutorOptions, Watch, failures_of, worker_command
+from alipes.batch.executors.base import ExecutorOptions, Rounds, Watch, worker_command
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.worker import STOPPED
 from alipes.cloud.kubernetes import Cluster
+from alipes.cloud.kubernetes.jobs import failure_of, wait_for_job
 from alipes.deploy.kubernetes.job import INDEX, indexed_job
+from alipes.deploy.kubernetes.pod import Shared
 from alipes.deploy.reading import described, with_settings
-from alipes.deploy.repository_place import VOLUME, Claim, claim_of
+from alipes.deploy.repository_place import VOLUME, claim_of
 from alipes.errors import BatchError, CloudError, CloudTimeout, ConfigError
 
 __all__ = ["KubernetesExecutor"]
 
-_LOOK_S: Final = 1.0
 _REMOVAL_S: Final = 60.0
 """How long the end of pods is waited for; they go without us, too."""
-_MOST_ROUNDS: Final = 4
 _OURS: Final = ("claim", "path", "kubeconfig", "context", "namespace")
 
 
@@ -54,54 +54,47 @@ class KubernetesExecutor:
         self._description = described(with_settings({"name": "batch"}, values))
         claim = claim_of(f"{VOLUME}{options['claim']}")
         assert claim is not None
-        self._claim: Claim = claim
         self._path = PurePosixPath(options["path"])
+        self._shared = Shared(claim, str(self._path), os.geteuid(), _groups())
         self._connection = {name: options.get(name) for name in ("kubeconfig", "context", "namespace")}
         self._watch = watch
-        self._rounds = 0
-        self.failures: list[str] = []
+        self._rounds = Rounds()
+        self.failures = self._rounds.failures
 
     def run(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
         """Runs the clients of some shards to their end.
 
         Raises:
             ConfigError: If pods would not find the folder or the inputs.
-            BatchError: If Kubernetes refuses the job.
+            BatchError: If Kubernetes refuses the job, or cannot start its pods.
         """
         self._check_shared(folder)
-        self._rounds += 1
+        self._rounds.begin()
         try:
-            self._run(folder, self._job(folder, start, len(shards)))
+            failure = self._run(self._job(folder, start, len(shards)))
         except CloudError as error:
             raise BatchError(f"Kubernetes: {error}") from error
-        self.failures += failures_of(folder, start)
-        if self._is_left(folder) and not self.failures and self._rounds >= _MOST_ROUNDS:
-            self.failures.append(f"{_MOST_ROUNDS} jobs of Kubernetes ended with work left")
+        is_left = self._rounds.end(folder, start, "jobs of Kubernetes ended with work left")
+        if is_left and failure:
+            self.failures.append(f"the job of Kubernetes failed: {failure}")
 
-    def _run(self, folder: RunFolder, job: dict[str, Any]) -> None:
+    def _run(self, job: dict[str, Any]) -> str:
+        """Runs a job to its end; why it failed, if it did."""
         cluster = Cluster(**self._connection)
         try:
             (made,) = cluster.apply([job])
-            while not _has_ended(status := cluster.read(made).get("status", {})):
-                self._watch()
-                time.sleep(_LOOK_S)
-            if self._is_left(folder) and (reason := _failure(status)):
-                self.failures.append(f"job {made.name} of Kubernetes failed: {reason}")
+            return failure_of(wait_for_job(cluster.client, made, self._watch))
         finally:
             # By its name: it may be there though nothing was answered yet.
             with suppress(CloudTimeout):
                 cluster.remove([job], timeout_s=_REMOVAL_S)
 
-    def _is_left(self, folder: RunFolder) -> bool:
-        return len(folder.done()) < folder.plan().piece_count
-
     def _job(self, folder: RunFolder, start: Start, count: int) -> dict[str, Any]:
         command = ["python", *worker_command(folder, INDEX, start)[1:]]
-        unique = hashlib.sha256(f"{folder.path.absolute()} {start.number} {start.begun_s} {self._rounds}".encode())
-        name = f"{self._description.name[:40].rstrip('-')}-{unique.hexdigest()[:8]}"
-        return indexed_job(
-            structs.replace(self._description, name=name), command, count, self._claim, str(self._path), STOPPED
-        )
+        unique = f"{folder.path.absolute()} {start.number} {start.begun_s} {self._rounds.count}"
+        digest = hashlib.sha256(unique.encode()).hexdigest()
+        name = f"{self._description.name[:40].rstrip('-')}-{digest[:8]}"
+        return indexed_job(structs.replace(self._description, name=name), command, count, self._shared, STOPPED)
 
     def _check_shared(self, folder: RunFolder) -> None:
         plan = folder.plan()
@@ -114,14 +107,7 @@ class KubernetesExecutor:
                 )
 
 
-def _has_ended(status: dict[str, Any]) -> bool:
-    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in _conditions(status))
-
-
-def _failure(status: dict[str, Any]) -> str:
-    failed = [one for one in _conditions(status) if one["type"] == "Failed" and one["status"] == "True"]
-    return str(failed[0].get("message") or failed[0].get("reason") or "no reason") if failed else ""
-
-
-def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(status.get("conditions", []))
+def _groups() -> tuple[int, ...]:
+    """The groups of this process, the main one first."""
+    group = os.getegid()
+    return (group, *sorted(set(os.getgroups()) - {group}))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass, field
-from typing import Final
 
+from alipes.batch.executors.base import MOST_ROUNDS
 from alipes.batch.worker import STOPPED
 
 __all__ = ["Outcomes", "run_client"]
-
-_MOST_ROUNDS: Final = 4
 
 
 def run_client(command: list[str]) -> tuple[int, str]:
@@ -41,6 +39,6 @@ class Outcomes:
 
     def add(self, shard: int, code: int, text: str) -> None:
         """Adds the end of a client; those that were killed or stopped are submitted again in a next round."""
-        if code == 1 or (code not in (0, STOPPED) and self._rounds >= _MOST_ROUNDS):
+        if code == 1 or (code not in (0, STOPPED) and self._rounds >= MOST_ROUNDS):
             lines = text.strip().splitlines() or [f"the client of shard {shard} ended with exit code {code}"]
             self.failures.append(lines[-1].removeprefix("error: "))

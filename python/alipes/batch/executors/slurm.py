@@ -6,78 +6,51 @@ A client whose time is over, or whose node goes away, is queued again and goes o
 from __future__ import annotations
 
 import shlex
-import shutil
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from alipes.batch.executors.base import ExecutorOptions, Watch, failures_of, worker_command
+from alipes.batch.executors.base import worker_command
 from alipes.batch.executors.commands import answer_of
+from alipes.batch.executors.queued import Commands, QueuedExecutor, Submitted
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.worker import STOPPED
-from alipes.errors import BatchError, ConfigError
+from alipes.errors import BatchError
 
-__all__ = ["SlurmExecutor", "queued_tasks", "slurm_script", "submit", "supervised"]
+__all__ = ["COMMANDS", "SlurmExecutor", "queued_tasks", "slurm_script", "submit", "supervised"]
 
-_LOOK_S: Final = 1.0
 _BEFORE_END_S: Final = 60
 """How long before its time is over a client is asked to stop."""
-_MOST_ROUNDS: Final = 4
-_OURS: Final = ("array", "job-name", "open-mode", "output", "requeue", "signal")
-"""Options of sbatch that are set here."""
+_OURS: Final = frozenset({"array", "job-name", "open-mode", "output", "requeue", "signal"})
+
+COMMANDS: Final = Commands("Slurm", "sbatch", "scancel", "sbatch's option", _OURS, look_s=1.0)
+"""Options are those of sbatch by their long names: `partition`, `time`, `account`, `mem`."""
 
 
-class SlurmExecutor:
-    """Submits an array job, and waits for it."""
+class SlurmExecutor(QueuedExecutor):
+    """Submits an array job, a client for each of its tasks. A next round is sooner than Slurm's requeue."""
 
-    def __init__(self, options: ExecutorOptions, watch: Watch) -> None:
-        """Looks for Slurm's commands.
+    commands = COMMANDS
 
-        Args:
-            options: Options of sbatch by their long names: `partition`, `time`, `account`, `mem`.
-            watch: Called again and again while clients run.
-
-        Raises:
-            ConfigError: If Slurm is not here, or an option is set by us.
-        """
-        if shutil.which("sbatch") is None:
-            raise ConfigError(
-                "there is no sbatch here: start the run on a machine that submits to Slurm", key="executor"
-            )
-        if wrong := [name for name in options if name in _OURS]:
-            raise ConfigError(f"the option {wrong[0]} of sbatch is set by the run itself", key="executor_options")
-        self._options, self._watch = options, watch
-        self._rounds = 0
-        self.failures: list[str] = []
-
-    def run(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> None:
-        """Runs the clients of some shards to their end.
+    def submit(self, folder: RunFolder, start: Start, shards: Sequence[int]) -> Submitted:
+        """Submits it.
 
         Raises:
-            BatchError: If Slurm refuses the job.
+            BatchError: If Slurm refuses it.
         """
         log = folder.path.absolute() / "starts" / f"{start.number:04}"
         script = log.with_suffix(".sbatch")
-        text = slurm_script(folder, start, shards, self._options, log)
+        text = slurm_script(folder, start, shards, self.options, log)
         folder.write_aside(script, lambda path: path.write_text(text, encoding="utf-8"))
-        job = submit(script)
-        try:
-            while queued_tasks(job):
-                self._watch()
-                time.sleep(_LOOK_S)
-            job = ""
-        finally:
-            if job:
-                with suppress(BatchError):
-                    answer_of(["scancel", job])
-        self._rounds += 1
-        self.failures += failures_of(folder, start)
-        # Clients that were killed say nothing: their shards are submitted again, which is sooner than Slurm's requeue.
-        left = len(folder.done()) < folder.plan().piece_count
-        if left and not self.failures and self._rounds >= _MOST_ROUNDS:
-            self.failures.append(f"{_MOST_ROUNDS} array jobs ended with work left; their logs are {log}-*.log")
+        return Submitted(submit(script), f"{log}-*.log")
+
+    def is_queued(self, job: str) -> bool:
+        """Whether a task waits or runs.
+
+        Raises:
+            BatchError: If Slurm does not answer.
+        """
+        return bool(queued_tasks(job))
 
 
 def slurm_script(folder: RunFolder, start: Start, shards: Sequence[int], options: Mapping[str, Any], log: Path) -> str:

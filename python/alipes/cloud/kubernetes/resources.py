@@ -16,6 +16,7 @@ __all__ = [
     "DAEMON_SETS",
     "DEPLOYMENTS",
     "EVENTS",
+    "JOBS",
     "PODS",
     "REPLICA_SETS",
     "SERVICES",
@@ -51,6 +52,7 @@ REPLICA_SETS: Final = Kind("/apis/apps/v1", "replicasets")
 STATEFUL_SETS: Final = Kind("/apis/apps/v1", "statefulsets", has_controller=True)
 CONTROLLER_REVISIONS: Final = Kind("/apis/apps/v1", "controllerrevisions")
 DAEMON_SETS: Final = Kind("/apis/apps/v1", "daemonsets", has_controller=True)
+JOBS: Final = Kind("/apis/batch/v1", "jobs")
 
 
 def item_path(kind: Kind, namespace: str, name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -56,6 +55,7 @@ class Wait:
         settle_s: How long a reason that may pass has to last.
         clock: The time in seconds.
         pause: What sleeps.
+        show: False shows no line: the caller has one of its own.
     """
 
     what: str
@@ -63,6 +63,7 @@ class Wait:
     settle_s: float = SETTLE_S
     clock: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
+    show: bool | None = None
     _first_seen_s: dict[tuple[str, str], float] = field(default_factory=dict)
     _begun_s: float | None = None
 
@@ -90,7 +91,7 @@ class Wait:
         """
         self._begun_s = self.clock()
         outage = _Outage(self)
-        with task(f"waiting for {self.what}") as shown:
+        with task(f"waiting for {self.what}", show=self.show) as shown:
             while True:
                 seen = outage.survived(look, shown)
                 if seen is not None:
@@ -103,8 +104,18 @@ class Wait:
                 if self.timeout_s is not None and self.lasts_s >= self.timeout_s:
                     raise self._late(seen)
                 if seen is not None:
-                    with suppress(NoAnswer, Refused):  # the next look finds out why
-                        changed(self._watch_s())
+                    self._watch(changed)
+
+    def _watch(self, changed: Callable[[int], None]) -> None:
+        """Returns once something has changed, or after a while. If that cannot be watched, the next look says why."""
+        for_s = self._watch_s()
+        try:
+            changed(for_s)
+        except NoAnswer:
+            return
+        except Refused as error:
+            if error.status == 403:  # reading is allowed, as the look shows, and watching is not
+                self.pause(for_s)
 
     def _watch_s(self) -> int:
         """How long changes are watched next: not much beyond the end of the wait."""

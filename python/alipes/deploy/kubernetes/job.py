@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from alipes.deploy.description import Description
 from alipes.deploy.kubernetes.metadata import metadata
-from alipes.deploy.kubernetes.pod import TASK, task_pod
-from alipes.deploy.repository_place import Claim
+from alipes.deploy.kubernetes.pod import TASK, Shared, task_pod
 
 __all__ = ["INDEX", "indexed_job"]
 
@@ -22,7 +21,7 @@ _FORGOTTEN_S: Final = 3600
 
 
 def indexed_job(
-    description: Description, command: Sequence[str], count: int, data: Claim, path: str, stopped: int
+    description: Description, command: Sequence[str], count: int, shared: Shared, stopped: int
 ) -> dict[str, Any]:
     """The job.
 
@@ -30,8 +29,7 @@ def indexed_job(
         description: Its name, and the image, the resources and the nodes of its pods.
         command: What each pod runs, with `INDEX` in it.
         count: How many pods there are.
-        data: A volume that all of them share.
-        path: Where it is.
+        shared: A volume that all of them share.
         stopped: Exit code of a pod that is to be made again, as often as it may be.
     """
 
@@ -49,6 +47,6 @@ def indexed_job(
         "podFailurePolicy": {"rules": [on_exit(stopped, "Ignore"), on_exit(1, "FailIndex")]},
         "podReplacementPolicy": "Failed",
         "ttlSecondsAfterFinished": _FORGOTTEN_S,
-        "template": task_pod(description, command, data, path),
+        "template": task_pod(description, command, shared),
     }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata(description), "spec": spec}

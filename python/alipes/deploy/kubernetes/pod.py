@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from alipes.deploy.description import Description
 from alipes.deploy.image.settings import MODELS, USER
@@ -11,7 +11,7 @@ from alipes.deploy.kubernetes.metadata import HTTP, labels, scheme
 from alipes.deploy.repository_place import Claim, claim_of
 from alipes.deploy.serving import KEY_VARIABLE, TLS_FOLDER, arguments, stop_s
 
-__all__ = ["TASK", "pod", "task_pod"]
+__all__ = ["TASK", "Shared", "pod", "task_pod"]
 
 Object = dict[str, Any]
 
@@ -31,25 +31,41 @@ _FAILURES: Final = 3
 """Questions without an answer after which a server counts as not ready; as dead after ten times as many."""
 
 
+class Shared(NamedTuple):
+    """A volume whose files pods share with processes elsewhere.
+
+    Attributes:
+        claim: Its claim.
+        path: Where it is in the pods.
+        user: Number of the user whom the files belong to.
+        groups: Numbers of the groups of that user, the main one first.
+    """
+
+    claim: Claim
+    path: str
+    user: int
+    groups: tuple[int, ...]
+
+
 def pod(description: Description) -> Object:
     """The template of pods."""
     volumes = [volume for volume, _ in _volumes(description)]
     return {"metadata": _metadata(description), "spec": _spec(description, _container(description), volumes)}
 
 
-def task_pod(description: Description, command: Sequence[str], data: Claim, path: str) -> Object:
+def task_pod(description: Description, command: Sequence[str], shared: Shared) -> Object:
     """The template of pods that run a command to its end.
 
     Args:
         description: Its image, its resources, its variables and its nodes count.
         command: What a pod runs.
-        data: A volume that all of them share.
-        path: Where it is.
+        shared: A volume that all of them share. They run as the user of its files, whom a file system of several
+            machines knows by number.
     """
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": data.name}}
-    mount: Object = {"name": "data", "mountPath": path}
-    if data.folder:
-        mount["subPath"] = data.folder
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": shared.claim.name}}
+    mount: Object = {"name": "data", "mountPath": shared.path}
+    if shared.claim.folder:
+        mount["subPath"] = shared.claim.folder
     volumes: list[tuple[Object, Object]] = [_SCRATCH, (volume, mount)]
     container: Object = {
         "name": TASK,
@@ -62,10 +78,17 @@ def task_pod(description: Description, command: Sequence[str], data: Claim, path
         "volumeMounts": [mount for _, mount in volumes],
     }
     spec = _spec(description, container, [volume for volume, _ in volumes])
+    spec["securityContext"] |= _identity(shared)
     metadata: Object = {"labels": labels(description)}
     if description.annotations:
         metadata["annotations"] = dict(description.annotations)
     return {"metadata": metadata, "spec": {"restartPolicy": "Never"} | spec}
+
+
+def _identity(shared: Shared) -> Object:
+    group, *others = shared.groups
+    identity: Object = {"runAsNonRoot": shared.user != 0, "runAsUser": shared.user, "runAsGroup": group}
+    return identity | {"fsGroup": group} | ({"supplementalGroups": others} if others else {})
 
 
 def _metadata(description: Description) -> Object:

@@ -56,6 +56,18 @@ def test_a_reason_that_lasts_ends_the_wait() -> None:
     assert (found.value.reason, clock.now_s) == ("ErrImagePull", 15.0)
 
 
+def test_what_may_not_be_watched_is_read_again_after_a_pause() -> None:
+    clock = Clock()
+
+    def refuse(for_s: int) -> None:
+        raise Refused("jobs is forbidden: cannot watch", 403, "Forbidden")
+
+    looks = iter([Look[str](None), Look[str](None), Look("ready")])
+    one = Wait("job j", clock=clock, pause=clock.pass_by)
+    assert one.until(lambda: next(looks), refuse) == "ready"
+    assert 2 <= clock.now_s <= 6
+
+
 def test_a_reason_that_passes_ends_nothing() -> None:
     brief = [Look[str](None, "", (PULL,))] * 10
     assert wait(iter([*brief, Look(None), *brief, Look("ready")])) == "ready"

@@ -77,7 +77,7 @@ def test_a_wait_shows_what_it_waits_for_and_how_far_it_has_come(monkeypatch: pyt
     shown = Shown()
 
     @contextmanager
-    def task(title: str) -> Iterator[Shown]:
+    def task(title: str, *, show: bool | None) -> Iterator[Shown]:
         shown.title = title
         yield shown
 
