@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -84,6 +84,7 @@ class Summary:
         servers: Servers that it asked.
         cost: What they cost, where a price was passed.
         cost_per_data_hour: The same for an hour of data, where a price was passed and how many rows an hour has.
+        server_logs: What servers have written that an executor had started and that ended before the run did.
     """
 
     folder: str
@@ -97,6 +98,7 @@ class Summary:
     servers: int
     cost: float | None = None
     cost_per_data_hour: float | None = None
+    server_logs: list[str] = field(default_factory=list)
 
     @property
     def rows_per_s(self) -> float:

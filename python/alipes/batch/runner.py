@@ -15,6 +15,7 @@ from alipes.batch.finish import Summary, finish
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.formats.find import FORMS
 from alipes.batch.inputs import Inputs, find_files, is_in_memory
+from alipes.batch.launch import remove_unused
 from alipes.batch.plan import Plan
 from alipes.batch.planning import Extent, Files, Work, add_plan, make_plan, same_plan, written
 from alipes.batch.rows import ModelRows, model_rows
@@ -153,10 +154,20 @@ def run(  # noqa: PLR0913 - each is an option of its own
             supervise(folder, plan, folder.add_start(start), up, line, executor, client_options(options))
             seconds, server_count = time.monotonic() - begun_s, len(up.addresses)
     done = finish(folder, plan)
+    logs = [str(log) for log in remove_unused(folder)]
     new = [folder.piece(piece) for piece in sorted(folder.done() - before)]
     new_rows = sum(report.rows for report in new)
     summary = Summary(
-        str(outputs), done.files, done.rows, done.set_aside, done.pieces, len(new), new_rows, seconds, server_count
+        str(outputs),
+        done.files,
+        done.rows,
+        done.set_aside,
+        done.pieces,
+        len(new),
+        new_rows,
+        seconds,
+        server_count,
+        server_logs=logs,
     )
     return _with_cost(summary, price, rows_per_hour)
 

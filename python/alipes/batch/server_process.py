@@ -14,10 +14,11 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 from typing import Final, NoReturn
 
-from alipes.batch.launch import LaunchFolder, ServerReport
+from alipes.batch.launch import SILENT_S, LaunchFolder, ServerReport
 from alipes.batch.worker import STOPPED
 from alipes.errors import AlipesError
 from alipes.serve.node import NodeServer
@@ -26,8 +27,6 @@ __all__ = ["main"]
 
 _LOOK_S: Final = 0.5
 _SIGNS_S: Final = 5.0
-_SILENT_S: Final = 120.0
-"""How long nothing may be heard of the run; file systems of clusters show changes late."""
 
 
 class _Signs:
@@ -47,7 +46,7 @@ class _Signs:
             self._looked_s = now_s
             if (signs := self._folder.signs()) != self._signs:
                 self._signs, self._changed_s = signs, now_s
-        return now_s - self._changed_s > _SILENT_S
+        return now_s - self._changed_s > SILENT_S
 
 
 def _serve(folder: LaunchFolder, number: int, host: str, signs: _Signs) -> None:
@@ -62,7 +61,8 @@ def _serve(folder: LaunchFolder, number: int, host: str, signs: _Signs) -> None:
 
     server: NodeServer | None = None
     try:
-        server = NodeServer(*_arguments(folder, host))
+        repository, options = folder.recipe()
+        server = NodeServer(repository, host, options, partial(folder.new_log, number))
         server.wait_until_ready()
         announce(f"grpc://{server.grpc}")
         while not signs.are_gone():
@@ -75,11 +75,6 @@ def _serve(folder: LaunchFolder, number: int, host: str, signs: _Signs) -> None:
     finally:
         if server is not None:
             server.stop()
-
-
-def _arguments(folder: LaunchFolder, host: str) -> tuple[str, str, dict[str, object]]:
-    repository, options = folder.recipe()
-    return repository, host, options
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ import ipaddress
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from alipes.errors import ServeError
@@ -23,13 +24,16 @@ _LASTING_S: Final = 600.0
 class NodeServer:
     """A server that is started again where it ends, at another port then."""
 
-    def __init__(self, repository: str, host: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self, repository: str, host: str, options: dict[str, Any], new_log: Callable[[], Path] | None = None
+    ) -> None:
         """Starts it, and does not wait until it is ready.
 
         Args:
             repository: The models.
             host: The name or the address by which others reach this machine; one in `options` goes before it.
             options: Further arguments of `alipes.Server`.
+            new_log: Makes the file for what a server writes; without, that goes with the server.
 
         Raises:
             ServeError: If it cannot start.
@@ -40,6 +44,7 @@ class NodeServer:
             options["host"] = host
         self._host = str(options.get("host") or host)
         self._repository, self._options = repository, options
+        self._new_log = None if "log_file" in options else new_log
         self._restarts = 0
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -116,7 +121,8 @@ class NodeServer:
 
     def _started(self) -> Server:
         self._started_s = time.monotonic()
-        return Server(self._repository, wait=False, **self._options)
+        options = self._options if self._new_log is None else self._options | {"log_file": self._new_log()}
+        return Server(self._repository, wait=False, **options)
 
     def _address(self, port: int) -> str:
         return f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"

@@ -10,7 +10,6 @@ from pathlib import Path
 import psutil
 import pytest
 from alipes.batch.folder import RunFolder
-from alipes.batch.launch import LaunchFolder
 from support.batch_runs import BatchProcess, add_files, add_picky, await_held, rows_of
 from support.dask_cluster import dask_cluster
 from support.slurm import skip_without_slurm, slurm, slurm_answer
@@ -55,11 +54,18 @@ def run_with_a_kill(
 
 
 def check_none_is_left(out: Path) -> None:
-    """The servers have gone with the run."""
-    (launch,) = (out / "servers").iterdir()
-    reports = list(LaunchFolder(launch).reports())
-    assert len(reports) == SERVERS
-    until(lambda: not any(psutil.pid_exists(report.pid) for report in reports), "a server is left", 60)
+    """The servers have gone with the run, and left nothing but what those have written that were killed."""
+    until(lambda: not processes_of(out / "servers"), "a server is left", 60)
+    files = [file for file in out.glob("servers/*/*") if file.name != "end"]
+    assert {file.suffix for file in files} <= {".log", ".out"}
+    assert any("successfully loaded 'picky'" in file.read_text() for file in files), "of the one that was killed"
+    assert len({file.name.partition("-")[0] for file in files if file.suffix == ".log"}) == 1
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes that watch over servers with their files in a folder."""
+    found = psutil.process_iter(["pid", "cmdline"])
+    return [one.pid for one in found if any(str(folder) in word for word in one.info["cmdline"] or ())]
 
 
 @KILLED
@@ -138,6 +144,8 @@ def test_a_server_that_slurm_cannot_start_is_one_message(repository: Path, tmp_p
     assert done.code == 1
     assert "cannot go on" in done.message
     assert "max_batch_size" in done.message
+    logs = [log for log in (tmp_path / "out").glob("servers/*/*.log") if f"itslogis{log}" in "".join(done.err.split())]
+    assert ["max_batch_size" in log.read_text() for log in logs] == [True]
     assert not (tmp_path / "out" / "plan.json").exists()
 
 

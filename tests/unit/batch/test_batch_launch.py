@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from alipes.batch import server_process
 from alipes.batch.executors.server_tasks import client_options, server_options
 from alipes.batch.executors.slurm_servers import servers_script
 from alipes.batch.folder import RunFolder, WorkerReport
-from alipes.batch.launch import LaunchFolder, ServerReport
+from alipes.batch.launch import LaunchFolder, ServerReport, remove_unused
 from alipes.errors import ConfigError
 
 
@@ -67,6 +68,55 @@ def test_a_server_goes_when_nothing_is_heard(
     assert not signs.are_gone()
     now_s += 6.0
     assert signs.are_gone()
+
+
+def complete(run: RunFolder) -> RunFolder:
+    run.success.touch()
+    return run
+
+
+def write_logs(launch: LaunchFolder, number: int, *texts: str) -> list[Path]:
+    logs = []
+    for text in texts:
+        logs.append(launch.new_log(number))
+        logs[-1].write_text(text)
+    return logs
+
+
+def test_nothing_of_servers_is_left_when_a_run_is_complete(run: RunFolder, launch: LaunchFolder) -> None:
+    launch.report(ServerReport(0, "grpc://a:1", "a", 7))
+    write_logs(launch, 0, "served")
+    launch.output(0).touch()
+    launch.end()
+    assert remove_unused(complete(run)) == []
+    assert not (run.path / "servers").exists()
+    assert remove_unused(run) == []
+
+
+def test_what_lost_servers_have_written_is_all_that_stays(run: RunFolder, launch: LaunchFolder) -> None:
+    write_logs(launch, 0, "served")
+    lost, _ = write_logs(launch, 1, "out of memory", "served")
+    _, failed = write_logs(launch, 2, "", "no such model")
+    launch.report(ServerReport(2, "", "a", 7, "no such model"))
+    launch.output(0).write_text("nothing of interest")
+    launch.output(1).write_text("Killed")
+    launch.end()
+    assert remove_unused(complete(run)) == [lost, launch.output(1), failed]
+    assert {path for path in launch.path.iterdir() if path.suffix} == {lost, launch.output(1), failed}
+    assert launch.has_ended()
+    assert remove_unused(run) == []
+    assert lost.read_text() == "out of memory"
+
+
+def test_servers_of_another_start_stay_until_it_has_ended(run: RunFolder, launch: LaunchFolder) -> None:
+    complete(run)
+    assert remove_unused(run) == []
+    assert launch.recipe()
+    # Its start was killed, and the servers that outlived it have ended.
+    long_ago_s = run.success.stat().st_mtime - 121
+    os.utime(launch.path / "sign-of-life", (long_ago_s, long_ago_s))
+    assert remove_unused(run) == []
+    assert not launch.path.exists()
 
 
 def test_options_of_servers_are_differ_from_those_of_clients() -> None:

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 from alipes.batch.executors.dask import RETRIES, open_client
-from alipes.batch.executors.remote_server import STOP_S, run_server
-from alipes.batch.executors.server_tasks import server_command
+from alipes.batch.executors.remote_server import run_server
+from alipes.batch.executors.server_tasks import STOP_S, server_command
 from alipes.batch.launch import LaunchFolder
 from alipes.errors import ConfigError
 from alipes.serve.node import host_of

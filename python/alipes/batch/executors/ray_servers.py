@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any, Final
 
 from alipes.batch.executors.ray import RETRIES, RayConnection
-from alipes.batch.executors.remote_server import STOP_S, run_server
-from alipes.batch.executors.server_tasks import server_command
+from alipes.batch.executors.remote_server import run_server
+from alipes.batch.executors.server_tasks import STOP_S, server_command
 from alipes.batch.launch import LaunchFolder
 from alipes.errors import ConfigError
 

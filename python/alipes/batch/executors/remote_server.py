@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from alipes.batch.executors.remote_client import run_client
 
-__all__ = ["STOP_S", "run_server"]
-
-STOP_S = 30.0
-"""How long servers may take to end."""
+__all__ = ["run_server"]
 
 
 def run_server(command: list[str], host: str) -> tuple[int, str]:

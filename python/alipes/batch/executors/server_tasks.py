@@ -8,8 +8,10 @@ from typing import Any, Final, Protocol
 
 from alipes.batch.launch import LaunchFolder
 
-__all__ = ["ServerTasks", "client_options", "server_command", "server_options"]
+__all__ = ["STOP_S", "ServerTasks", "client_options", "server_command", "server_options"]
 
+STOP_S: Final = 30.0
+"""How long servers may take to end."""
 _PREFIX: Final = "server-"
 
 

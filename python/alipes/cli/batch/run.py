@@ -232,6 +232,8 @@ def _text(summary: Summary) -> str:
         lines.append("nothing was left to do")
     if summary.set_aside:
         lines.append(f"{summary.set_aside} set aside, with reasons: {summary.folder}/set-aside.jsonl")
+    if summary.server_logs:
+        lines.append(f"servers ended before the run; what they wrote: {', '.join(summary.server_logs)}")
     if summary.cost is not None:
         hour = summary.cost_per_data_hour
         lines.append(f"cost {summary.cost:.4g}" + (f", {hour:.4g} for an hour of data" if hour is not None else ""))
