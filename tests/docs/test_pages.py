@@ -74,6 +74,7 @@ HEAVY = {
     "serve-sklearn",
     "serve-tensorflow",
     "serve-xgboost",
+    "slurm",
     "stream-a-detector",
     "streaming-export",
 }

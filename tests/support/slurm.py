@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import pwd
+import secrets
 import shutil
 import socket
 import subprocess
@@ -23,7 +23,7 @@ def skip_without_slurm() -> None:
     """Skips a test where Slurm is not installed, or its daemons may not be started."""
     path = f"{os.environ['PATH']}:/usr/sbin"
     if missing := [name for name in _PROGRAMS if shutil.which(name, path=path) is None]:
-        pytest.skip(f"{missing[0]} is not installed: apt-get install slurmctld slurmd slurm-client munge")
+        pytest.skip(f"{missing[0]} is not installed: tools/install-system-tools")
     if os.getuid():
         pytest.skip("Slurm's daemons need root")
 
@@ -36,14 +36,16 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
     state = folder / "slurm"
     for name in ("state", "spool"):
         (state / name).mkdir(parents=True)
-    # munged refuses folders that others may write to; its socket lies where the client library looks for it.
-    munge_socket = Path("/run/munge/munge.socket.2")
+    munge = {name: state / f"munge.{name}" for name in ("key", "log", "pid", "seed", "socket")}
+    munge["key"].touch(mode=0o600)
+    munge["key"].write_bytes(secrets.token_bytes(128))
     lines = [
         "ClusterName=test",
         f"SlurmctldHost={host}(127.0.0.1)",
         "SlurmUser=root",
         "SlurmdUser=root",
         "AuthType=auth/munge",
+        f"AuthInfo=socket={munge['socket']}",
         "ProctrackType=proctrack/linuxproc",
         "TaskPlugin=task/none",
         "SelectType=select/cons_tres",
@@ -65,20 +67,18 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
     variables = {"SLURM_CONF": str(state / "slurm.conf")}
     with ExitStack() as stack:
 
-        def begin(*command: str, user: str = "root") -> None:
+        def begin(*command: str) -> None:
             log = stack.enter_context((state / f"{Path(command[0]).name}.log").open("wb"))
             process = subprocess.Popen(
-                command, env=os.environ | variables, stdout=log, stderr=log, user=user, stdin=subprocess.DEVNULL
+                command, env=os.environ | variables, stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
             stack.callback(process.wait)
             stack.callback(process.terminate)
 
-        if not munge_socket.exists():
-            munge = pwd.getpwnam("munge")
-            munge_socket.parent.mkdir(exist_ok=True)
-            os.chown(munge_socket.parent, munge.pw_uid, munge.pw_gid)
-            begin("/usr/sbin/munged", "--foreground", user="munge")
-            until(munge_socket.exists, "munged does not start")
+        files = [f"--{name}{'' if name == 'socket' else '-file'}={path}" for name, path in munge.items()]
+        # Forced, it may have its socket in a folder that is closed to other users.
+        begin("/usr/sbin/munged", "--foreground", "--force", *files)
+        until(munge["socket"].exists, "munged does not start")
         begin("/usr/sbin/slurmctld", "-D")
         begin("/usr/sbin/slurmd", "-D")
         until(lambda: "idle" in slurm_answer(variables, "sinfo", "--noheader", "--format", "%T"), "no node is idle")
