@@ -31,6 +31,7 @@ class EngineServers:
         self._restarts = 0
         self._looked_s = 0.0
         self._over = threading.Event()
+        self._signs = threading.Thread(target=self._sign, name="alipes-batch-signs", daemon=True)
         self.addresses: list[str] = []
 
     def start(self, line: Task) -> None:
@@ -42,7 +43,7 @@ class EngineServers:
         Raises:
             BatchError: If the engine refuses, or a server cannot start.
         """
-        threading.Thread(target=self._sign, name="alipes-batch-signs", daemon=True).start()
+        self._signs.start()
         self._tasks.begin(range(self._count))
         while len(found := self._reports()) < self._count:
             line.step(f"waits for servers: {len(found)} of {self._count}")
@@ -65,6 +66,8 @@ class EngineServers:
     def stop(self) -> None:
         """Ends them."""
         self._over.set()
+        if self._signs.is_alive():
+            self._signs.join()
         self._launch.end()
         with suppress(AlipesError):
             self._tasks.stop()

@@ -11,6 +11,7 @@ import psutil
 import pytest
 from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, rows_of
 from support.dask_cluster import dask_cluster
+from support.ray_cluster import VARIABLES, ray_cluster
 from support.server import ServerProcess
 from support.slurm import skip_without_slurm, slurm, slurm_answer
 
@@ -139,6 +140,30 @@ def test_a_worker_of_ray_that_is_lost_costs_no_row(
         (notes / "go").touch()
         done = run.wait()
     assert (done.code, done.err) == (0, "")
+    assert rows_of(tmp_path / "out") == expected
+
+
+@pytest.mark.proof
+@pytest.mark.extra("ray")
+def test_a_node_of_ray_that_leaves_costs_no_row(
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+) -> None:
+    with ray_cluster(tmp_path) as address:
+        words = words_of(tmp_path, server, "--executor", "ray", "--executor-option", f"address={address}")
+        with BatchProcess(*words, variables=VARIABLES) as run:
+            await_held(notes)
+            (holder,) = (client for client in clients_of(tmp_path / "out") if client.state == "runs")
+            worker = psutil.Process(holder.pid).parent()
+            assert worker is not None
+            node = worker.parent()
+            assert node is not None
+            assert node.name() == "raylet"
+            node.kill()
+            psutil.wait_procs([worker], timeout=60)
+            assert not worker.is_running()
+            (notes / "go").touch()
+            done = run.wait()
+    assert done.code == 0
     assert rows_of(tmp_path / "out") == expected
 
 
