@@ -81,9 +81,7 @@ class EngineServers:
         reports = {report.number: report for report in self._launch.reports()}
         for report in reports.values():
             if report.reason:
-                log = self._launch.last_log(report.number)
-                where = "" if log is None else f"; its log is {log}"
-                raise BatchError(f"server {report.number} on {report.host} cannot go on: {report.reason}{where}")
+                raise BatchError(f"server {report.number} on {report.host} cannot go on: {report.reason}")
         return {number: report for number, report in reports.items() if report.address}
 
     def _announced(self, reports: dict[int, ServerReport]) -> list[str]:

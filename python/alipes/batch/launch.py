@@ -146,10 +146,6 @@ class LaunchFolder:
             raise write_problem(error, self.path) from error
         return path
 
-    def last_log(self, number: int) -> Path | None:
-        """What the last server of a number has written, if anything."""
-        return next((path for path in self._logs(number)[-1:] if _size(path)), None)
-
     def output(self, number: int | str) -> Path:
         """Where an engine may write what the process says that watches over a server."""
         return self.path / f"{number}.out"

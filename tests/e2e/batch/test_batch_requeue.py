@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from alipes.batch.folder import RunFolder
 from support.batch_runs import BatchProcess, add_files, add_picky, await_held, done_pieces, rows_of
@@ -36,6 +37,9 @@ def test_a_client_that_slurm_queues_again_does_what_is_missing(
         before = done_pieces(out)
         (task,) = slurm_answer(variables, "squeue", "--noheader", "--array", "--format", "%i").split()
         assert slurm_answer(variables, *WAYS[way], task) == ""
+        if way == "requeue":  # Slurm kills the client, whose row is held
+            (killed,) = RunFolder(out).workers()
+            until(lambda: not psutil.pid_exists(killed.pid), "the client is not killed")
         (notes / "go").touch()
         until(lambda: restarts(variables, task) == 1, "it is not queued again")
         (script,) = (out / "starts").glob("*.sbatch")

