@@ -154,6 +154,17 @@ def await_held(notes: Path) -> int:
     return int((notes / "reached").read_text())
 
 
+def holder_of(folder: Path) -> Any:
+    """What the client says of itself whose row is held, once the others have nothing left to do."""
+
+    def running() -> list[Any]:
+        return [client for client in clients_of(folder) if client.state == "runs"]
+
+    until(lambda: len(running()) == 1, "other clients work as well")
+    (holder,) = running()
+    return holder
+
+
 def done_pieces(folder: Path) -> dict[str, int]:
     """The pieces that are done, with the time when each was written."""
     return {file.name: file.stat().st_mtime_ns for file in (folder / "pieces").glob("[0-9]*")}

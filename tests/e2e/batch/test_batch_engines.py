@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, rows_of
+from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, holder_of, rows_of
 from support.dask_cluster import dask_cluster
 from support.ray_cluster import VARIABLES, ray_cluster
 from support.server import ServerProcess
@@ -104,7 +104,7 @@ def test_a_worker_of_dask_that_is_lost_costs_no_row(
     words = words_of(tmp_path, server, "--executor", "dask", "--executor-option", f"address={cluster}")
     with BatchProcess(*words) as run:
         await_held(notes)
-        (holder,) = (client for client in clients_of(tmp_path / "out") if client.state == "runs")
+        holder = holder_of(tmp_path / "out")
         parent = psutil.Process(holder.pid).parent()
         assert parent is not None
         parent.kill()
@@ -133,7 +133,7 @@ def test_a_worker_of_ray_that_is_lost_costs_no_row(
 ) -> None:
     with BatchProcess(*words_of(tmp_path, server, "--executor", "ray")) as run:
         await_held(notes)
-        (holder,) = (client for client in clients_of(tmp_path / "out") if client.state == "runs")
+        holder = holder_of(tmp_path / "out")
         parent = psutil.Process(holder.pid).parent()
         assert parent is not None
         parent.kill()
@@ -152,15 +152,14 @@ def test_a_node_of_ray_that_leaves_costs_no_row(
         words = words_of(tmp_path, server, "--executor", "ray", "--executor-option", f"address={address}")
         with BatchProcess(*words, variables=VARIABLES) as run:
             await_held(notes)
-            (holder,) = (client for client in clients_of(tmp_path / "out") if client.state == "runs")
+            holder = holder_of(tmp_path / "out")
             worker = psutil.Process(holder.pid).parent()
             assert worker is not None
             node = worker.parent()
             assert node is not None
             assert node.name() == "raylet"
-            node.kill()
-            psutil.wait_procs([worker], timeout=60)
-            assert not worker.is_running()
+            for process in (node, *node.children()):
+                process.kill()
             (notes / "go").touch()
             done = run.wait()
     assert done.code == 0

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from alipes.batch.folder import RunFolder
 from support import other_user
-from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, rows_of
+from support.batch_runs import BatchProcess, add_files, add_picky, await_held, holder_of, rows_of
 from support.kube import Missing
 from support.kubelet import ADDRESS
 from support.real_node import RealNode, push_image, real_node
@@ -152,7 +152,7 @@ def test_a_killed_pod_is_made_again_and_no_row_differs(laboratory: Laboratory, t
     out = laboratory.folder / "out"
     with laboratory.run(out, user) as run:
         await_held(laboratory.notes)
-        (holder,) = (client for client in clients_of(out) if client.state == "runs")
+        holder = holder_of(out)
         until(lambda: laboratory.processes(holder.shard), "the kubelet does not say which container it is")
         process = laboratory.processes(holder.shard)[0]
         assert Path(f"/proc/{process}").stat().st_uid == user
