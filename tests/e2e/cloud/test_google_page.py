@@ -13,6 +13,8 @@ from support.kube import ADMIN, ControlPlane, Node
 
 pytestmark = pytest.mark.extra("google")
 
+# Of `google.cloud` other packages may have installed a part.
+pytest.importorskip("google.cloud.container_v1", reason="needs google-cloud-container")
 gke = pytest.importorskip("support.gke", reason="needs google-cloud-container")
 
 PAGE = (ROOT / "docs" / "how-to" / "google-cloud.md").read_text(encoding="utf-8")
