@@ -187,11 +187,20 @@ def test_an_interrupted_run_leaves_no_container_and_goes_on(laboratory: Laborato
     assert rows_of(out) == laboratory.expected
 
 
+def test_the_last_line_of_pods_that_cannot_begin_is_the_reason(laboratory: Laboratory) -> None:
+    out = laboratory.folder / "out"
+    with laboratory.run(out, environment="{PYTHONHOME: /nowhere}") as run:
+        done = run.wait()
+    assert done.code == 1
+    assert "the job of Kubernetes failed: Job has failed indexes; the last line of a pod:" in done.message
+    laboratory.until_nothing_is_left()
+
+
 def test_an_image_that_no_registry_has_is_one_message(laboratory: Laboratory) -> None:
     image = f"{laboratory.place.node.images}/alipes:none"
     with laboratory.run(laboratory.folder / "out", image=image) as run:
         done = run.wait()
     assert done.code == 1
-    assert f"image {image} cannot be had" in done.message
+    assert f"image {image}" in done.message
     assert "not found" in done.message
     laboratory.until_nothing_is_left()

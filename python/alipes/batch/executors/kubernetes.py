@@ -15,7 +15,7 @@ from alipes.batch.executors.base import ExecutorOptions, Rounds, Watch, worker_c
 from alipes.batch.folder import RunFolder, Start
 from alipes.batch.worker import STOPPED
 from alipes.cloud.kubernetes import Cluster
-from alipes.cloud.kubernetes.jobs import failure_of, wait_for_job
+from alipes.cloud.kubernetes.jobs import wait_for_job
 from alipes.deploy.kubernetes.job import INDEX, indexed_job
 from alipes.deploy.kubernetes.pod import Shared
 from alipes.deploy.reading import described, with_settings
@@ -83,7 +83,7 @@ class KubernetesExecutor:
         cluster = Cluster(**self._connection)
         try:
             (made,) = cluster.apply([job])
-            return failure_of(wait_for_job(cluster.client, made, self._watch))
+            return wait_for_job(cluster.client, made, self._watch)
         finally:
             # By its name: it may be there though nothing was answered yet.
             with suppress(CloudTimeout):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,13 +18,13 @@ from alipes.cloud.kubernetes.watched import Watched
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
-__all__ = ["failure_of", "look_at_job", "wait_for_job"]
+__all__ = ["failure_of", "last_line_of", "look_at_job", "wait_for_job"]
 
 _WAITS_FOR_OTHERS: Final = "exceeded quota"
 """What an event says where a pod may be made once others have ended."""
 
 
-def wait_for_job(client: ApiClient, made: Made, on_look: Callable[[], None]) -> Document:
+def wait_for_job(client: ApiClient, made: Made, on_look: Callable[[], None]) -> str:
     """Waits until a job has ended.
 
     Args:
@@ -33,18 +33,22 @@ def wait_for_job(client: ApiClient, made: Made, on_look: Callable[[], None]) -> 
         on_look: Called again and again meanwhile.
 
     Returns:
-        The job; `failure_of` says whether it failed.
+        Why it failed, with the last line that one of its pods wrote; empty where it did not fail.
 
     Raises:
         CloudError: If it is not there any more, or none of its pods can be started, with the reason.
     """
-    job = Watched(Api(client), JOBS, made.namespace, made.name, f"job {made.namespace}/{made.name}")
+    api = Api(client)
+    job = Watched(api, JOBS, made.namespace, made.name, f"job {made.namespace}/{made.name}")
 
     def look(api: Api, one: Document) -> Look[Document]:
         on_look()
         return look_at_job(api, one)
 
-    return job.wait(Wait(job.what, show=False), look)
+    ended = job.wait(Wait(job.what, show=False), look)
+    failure = failure_of(ended)
+    line = last_line_of(_pods(api, ended) or ()) if failure else ""
+    return f"{failure}; the last line of a pod: {line}" if line else failure
 
 
 def look_at_job(api: Api, job: Document) -> Look[Document]:
@@ -60,14 +64,32 @@ def failure_of(job: Mapping[str, Any]) -> str:
     return str(failed.get("message") or failed.get("reason") or "no reason is known") if failed else ""
 
 
-def _findings(api: Api, job: Document) -> Iterator[Finding]:
-    """Why no pod works; nothing while one does, whose work may be all that there is."""
+def last_line_of(pods: Iterable[Mapping[str, Any]]) -> str:
+    """The last line that a container of a pod wrote that failed, as its status has it; empty where none has."""
+    ended = [one.get("state", {}).get("terminated", {}) for pod in pods for one in _containers(pod)]
+    texts = [str(one.get("message", "")).strip() for one in ended if one.get("exitCode")]
+    return next((text.splitlines()[-1].strip() for text in texts if text), "")
+
+
+def _containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(pod.get("status", {}).get("containerStatuses", ()))
+
+
+def _pods(api: Api, job: Document) -> list[Document] | None:
+    """The pods of a job, or nothing where the account may not look at pods."""
     path = PODS.collection(job["metadata"]["namespace"])
     try:
-        pods = owned(api.get(path, labelSelector=selector_of(job))["items"], job)
+        return owned(api.get(path, labelSelector=selector_of(job))["items"], job)
     except Refused as error:
-        if error.status != 403:  # who may make jobs need not be allowed to look at pods
+        if error.status != 403:
             raise
+        return None
+
+
+def _findings(api: Api, job: Document) -> Iterator[Finding]:
+    """Why no pod works; nothing while one does, whose work may be all that there is."""
+    pods = _pods(api, job)
+    if pods is None:
         return
     phases = [pod.get("status", {}).get("phase") for pod in pods]
     if "Running" in phases:

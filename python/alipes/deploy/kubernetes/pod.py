@@ -75,6 +75,8 @@ def task_pod(description: Description, command: Sequence[str], shared: Shared) -
         **_environment(description),
         "resources": _resources(description),
         "securityContext": _RIGHTS,
+        # Its status has the last lines then, also of a command that could not say anything elsewhere.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [mount for _, mount in volumes],
     }
     spec = _spec(description, container, [volume for volume, _ in volumes])

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from alipes.cloud.kubernetes.api import Api
-from alipes.cloud.kubernetes.jobs import failure_of, look_at_job
+from alipes.cloud.kubernetes.jobs import failure_of, last_line_of, look_at_job
 from alipes.cloud.kubernetes.refusals import Refused
 
 RUNNING = {"phase": "Running", "containerStatuses": []}
@@ -86,6 +86,14 @@ def test_a_reason_counts_while_no_pod_works(statuses: list[dict[str, Any]], find
 def test_pods_that_may_not_be_made_are_a_reason(message: str, may_pass: bool) -> None:
     event = {"reason": "FailedCreate", "message": message, "lastTimestamp": "1"}
     assert Server(events=[event]).findings() == [("FailedCreate", may_pass)]
+
+
+def test_the_last_line_of_a_pod_that_failed_is_known() -> None:
+    ended = [
+        {"state": {"terminated": {"exitCode": code, "message": text}}} for code, text in ((0, "done"), (1, "a\nb\n"))
+    ]
+    assert last_line_of([{"status": {"containerStatuses": [one]}} for one in ended]) == "b"
+    assert last_line_of([{"status": RUNNING}, {"status": FAILED}, {}]) == ""
 
 
 def test_who_may_not_look_at_pods_may_wait_for_a_job() -> None:
