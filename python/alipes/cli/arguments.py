@@ -82,6 +82,8 @@ class Reader:
         """
         named, bare = self._sorted(words)
         specs = list(self._signature.inputs.values())
+        if not words and self._needs_nothing():
+            return self._without_arguments()
         if len(bare) == 1 and not named and (document := self._arguments(bare[0])):
             self._add_document(document)
             return self._complete()
@@ -94,6 +96,18 @@ class Reader:
         for name, word in named.items():
             self._add_word(self._signature.inputs[name], word)
         return self._complete()
+
+    def _needs_nothing(self) -> bool:
+        """Whether the model is a function that can be called without arguments."""
+        function = self._signature.function
+        return function is not None and not any(one.required for one in function.arguments.values())
+
+    def _without_arguments(self) -> TypedRequest:
+        """The request of `f()`: an empty document for a function that takes one, else no input at all."""
+        for spec in self._signature.inputs.values():
+            if spec.name in self._signature.required:
+                self._add_array(spec, array_of(spec, "{}"))
+        return self._request
 
     def _sorted(self, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         """The values with a name, and those without."""

@@ -57,6 +57,11 @@ class Endpoint:
         """Whether it is a Unix socket."""
         return self.address.startswith("unix:")
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether its connections are."""
+        return self.tls.enabled or self.tls.mutual
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InheritedSocket:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from alipes.config import bare_batches
 from alipes.config.api_keys import read_api_keys
 from alipes.config.caching import read_cache
 from alipes.config.cloud_events import read_cloud_events
@@ -66,14 +67,6 @@ _GROUPS: Final = {
     "graph": GraphOptions,
 }
 _ENDPOINTS: Final = ("http", "grpc", "metrics")
-_ROWS_OF_STORES: Final = 1024
-"""Largest batch of models without a configuration in a store. Those who send there know no such limit: KServe's own
-runtimes take any number of rows. And at most so many wait: with 4, as Triton has it, scikit-learn answered a quarter of
-the requests of 64 connections."""
-
-_BYTES_OF_STORES: Final = 16 << 20
-"""Bytes of the inputs of such a batch: a network takes many times that for what it computes on the way. 27 pictures of
-224 x 224 pixels."""
 
 _DELAY_SCHEDULER: Final = "TRITONSERVER_DELAY_SCHEDULER"
 _BACKLOG_DELAY_SCHEDULER: Final = "TRITONSERVER_BACKLOG_DELAY_SCHEDULER"
@@ -163,9 +156,10 @@ def _options(
         settings, more = read_settings(name, _words(values[name]))
         fields |= settings
         notices = notices + more
-    if _has_stores(fields) and not _names_batch(_words(values["backend-config"])):
-        fields["model.default_max_batch_size"] = _ROWS_OF_STORES
-        fields["model.default_max_batch_bytes"] = _BYTES_OF_STORES
+    fields["model.names_batch"] = _names_batch(_words(values["backend-config"]))
+    if _has_stores(fields) and not fields["model.names_batch"]:
+        fields["model.default_max_batch_size"] = bare_batches.ROWS
+        fields["model.default_max_batch_bytes"] = bare_batches.BYTES
     fields["response_cache_bytes"] = read_cache(
         _words(values["cache-config"]),
         fields["response_cache_bytes"],

@@ -132,6 +132,7 @@ class ModelOptions:
         onnxruntime_default_max_batch_size: The same for ONNX Runtime; None takes the one for any backend.
         streaming_max_sequences: Live sequences of a model whose state the server keeps.
         default_max_batch_bytes: Bytes of inputs beyond which the default for any backend is not reached; 0 for none.
+        names_batch: Whether the operator has named the default for any backend.
         default_max_queue_delay_us: Longest wait for a fuller batch, in microseconds, where completion adds batching.
         allow_pickles: Models whose files may run code while they are read; `*` stands for all.
         delay_scheduler: Requests that wait before the first batch of a model that batches; 0 for none.
@@ -147,6 +148,7 @@ class ModelOptions:
     onnxruntime_default_max_batch_size: int | None
     streaming_max_sequences: int
     default_max_batch_bytes: int = 0
+    names_batch: bool = False
     default_max_queue_delay_us: int = 0
     allow_pickles: tuple[str, ...] = ()
     delay_scheduler: int = 0

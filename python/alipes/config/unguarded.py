@@ -19,6 +19,8 @@ _HTTP_ALONE: Final = frozenset(("endpoint", "openapi"))
 def unguarded(options: ServerOptions) -> list[str]:
     """One line for each listener, and for each one's groups, that another listener guards and it does not.
 
+    A listener with a certificate that no flag switches on has a line, too.
+
     A listener that only this machine reaches is compared with others of its kind alone.
     """
     listeners = [
@@ -27,7 +29,7 @@ def unguarded(options: ServerOptions) -> list[str]:
         ("the metrics endpoint", "metrics", options.metrics),
     ]
     open_ones = [listener for listener in listeners if listener[2].enabled]
-    return [*_open_groups(options), *_plain_listeners(open_ones)]
+    return [*_unused_certificates(open_ones), *_open_groups(options), *_plain_listeners(open_ones)]
 
 
 def reached_by_anybody(options: ServerOptions) -> str | None:
@@ -45,11 +47,27 @@ def reached_by_anybody(options: ServerOptions) -> str | None:
     open_acts = [act for group, act in acts if any(group not in groups for *_, groups in reached)]
     if not open_acts:
         return None
-    where = " and ".join(f"{protocol}://{endpoint.address}" for protocol, endpoint, _ in reached)
+    where = " and ".join(f"{protocol}{'s' * endpoint.is_encrypted}://{endpoint.address}" for protocol, endpoint, _ in reached)
     return (
         f"anybody who reaches {where} can {' and '.join(open_acts)}: --api-key asks clients for a key, and an address "
         "of 127.0.0.1 serves this machine alone"
     )
+
+
+def _unused_certificates(listeners: list[tuple[str, str, Endpoint]]) -> Iterator[str]:
+    """One line for each listener whose certificate, key or roots are named and not used."""
+    for name, flag, endpoint in listeners:
+        tls = endpoint.tls
+        own = [f"--{flag}-server-{word}" for word, file in (("cert", tls.certificate), ("key", tls.key)) if file]
+        roots = [f"--{flag}-root-cert"] if tls.roots else []
+        if not endpoint.is_encrypted and (own or roots):
+            unused, switch, outcome = [*own, *roots], f"--{flag}-use-ssl", f"{name} is not encrypted"
+        elif roots and not tls.mutual:
+            unused, switch, outcome = roots, f"--{flag}-use-ssl-mutual", f"{name} asks clients for no certificate"
+        else:
+            continue
+        verb = "have" if len(unused) > 1 else "has"
+        yield f"{' and '.join(unused)} {verb} no effect without {switch}=true: {outcome}"
 
 
 def _open_groups(options: ServerOptions) -> Iterator[str]:
@@ -75,14 +93,14 @@ def _plain_listeners(listeners: list[tuple[str, str, Endpoint]]) -> Iterator[str
                 f"{guarded} asks clients for certificates and {name} does not: --{flag}-use-ssl-mutual asks for them, "
                 f"{close}"
             )
-        elif not endpoint.tls.enabled and (guarded := _first(listeners, endpoint, mutual=False)):
+        elif not endpoint.is_encrypted and (guarded := _first(listeners, endpoint, mutual=False)):
             yield f"{guarded} is encrypted and {name} is not: --{flag}-use-ssl encrypts it, {close}"
 
 
 def _first(listeners: list[tuple[str, str, Endpoint]], beside: Endpoint, *, mutual: bool) -> str | None:
     """The first listener with TLS whose clients reach another listener as well."""
     for name, _, endpoint in listeners:
-        if (endpoint.tls.mutual if mutual else endpoint.tls.enabled) and _is_as_open(beside, endpoint):
+        if (endpoint.tls.mutual if mutual else endpoint.is_encrypted) and _is_as_open(beside, endpoint):
             return name
     return None
 

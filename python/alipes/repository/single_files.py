@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from alipes.config import bare_batches
 from alipes.config.file_kinds import FileKind, folder_kind, kind_at
-from alipes.config.options import ServerOptions
+from alipes.config.options import ModelOptions, ServerOptions
 from alipes.config.paths import kind_of
 
 __all__ = ["is_single_file", "with_single_files"]
@@ -39,9 +40,18 @@ def with_single_files(options: ServerOptions) -> ServerOptions:
     return replace(
         options,
         repository=replace(repository, paths=paths, files=tuple(kinds)),
-        model=replace(options.model, allow_pickles=(*options.model.allow_pickles, *trusted.values())),
+        model=_with_large_batches(
+            replace(options.model, allow_pickles=(*options.model.allow_pickles, *trusted.values()))
+        ),
         notices=(*options.notices, *notices),
     )
+
+
+def _with_large_batches(model: ModelOptions) -> ModelOptions:
+    """As for the bare models of a store, unless the operator has named the largest batch."""
+    if model.names_batch:
+        return model
+    return replace(model, default_max_batch_size=bare_batches.ROWS, default_max_batch_bytes=bare_batches.BYTES)
 
 
 def _kind(text: str) -> FileKind | None:

@@ -366,8 +366,8 @@ class InProcessServer:
         options = self._options
         greeting = Greeting(
             _core.version(),
-            address_of(addresses.http, "https" if options.http.tls.enabled else "http"),
-            address_of(addresses.grpc, "grpcs" if options.grpc.tls.enabled else "grpc"),
+            address_of(addresses.http, "https" if options.http.is_encrypted else "http"),
+            address_of(addresses.grpc, "grpcs" if options.grpc.is_encrypted else "grpc"),
             address_of(addresses.metrics, "http"),
             self._index.touched(),
             loads_on_request=options.repository.control_mode == "explicit",

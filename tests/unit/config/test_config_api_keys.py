@@ -128,6 +128,14 @@ def test_no_text_of_the_options_shows_a_key() -> None:
             "can ask its models: ",
         ),
         (("--allow-grpc=false",), "anybody who reaches http://0.0.0.0 can ask its models: "),
+        (
+            ("--http-use-ssl", "--http-server-cert=a", "--http-server-key=b"),
+            "anybody who reaches https://0.0.0.0 and grpc://0.0.0.0 can",
+        ),
+        (
+            ("--grpc-use-ssl", "--grpc-server-cert=a", "--grpc-server-key=b", "--allow-http=false"),
+            "anybody who reaches grpcs://0.0.0.0 can",
+        ),
         (("--http-address=127.0.0.1", "--grpc-address=::1"), None),
         (("--http-address=127.0.0.1", "--grpc-address=192.0.2.1"), "anybody who reaches grpc://192.0.2.1 can"),
         (("--http-address=unix:socket", "--allow-grpc=false"), None),

@@ -50,6 +50,22 @@ def lines(*flags: str) -> list[str]:
             ["--grpc-restricted-protocol guards model-repository, and HTTP leaves it open: "],
         ),
         ((HTTP_KEY, "--http-address=127.0.0.1"), ["--http-restricted-api guards model-repository"]),
+        (
+            HTTP_TLS[1:],
+            [
+                "--http-server-cert and --http-server-key have no effect without --http-use-ssl=true: "
+                "HTTP is not encrypted"
+            ],
+        ),
+        (GRPC_TLS[1:2], ["--grpc-server-cert has no effect without --grpc-use-ssl=true: gRPC is not encrypted"]),
+        (METRICS_TLS[2:], ["--metrics-server-key has no effect without --metrics-use-ssl=true: the metrics endpoint"]),
+        (
+            (*HTTP_TLS, "--http-root-cert=c", "--allow-grpc=false", "--allow-metrics=false"),
+            [
+                "--http-root-cert has no effect without --http-use-ssl-mutual=true: "
+                "HTTP asks clients for no certificate"
+            ],
+        ),
     ],
 )
 def test_what_another_protocol_leaves_open_is_one_line(flags: tuple[str, ...], expected: list[str]) -> None:

@@ -63,5 +63,8 @@ def test_pickles_among_the_repositories_are_allowed_by_name(tmp_path: Path) -> N
     assert notice == (
         f"model 'iris': its file may run code while it is read, which is allowed since {pickled} was named by itself"
     )
+    assert (options.model.default_max_batch_size, options.model.default_max_batch_bytes) == (1024, 16 << 20)
+    chosen = parse_flags([folder, pickled, "--backend-config=default-max-batch-size=4"], {})
+    assert with_single_files(chosen).model.default_max_batch_size == 4
     alone = parse_flags([folder], {})
     assert with_single_files(alone) is alone

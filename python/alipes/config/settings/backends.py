@@ -27,7 +27,7 @@ BACKENDS: Final = (
         _BATCH,
         "int",
         4,
-        f"{_BATCH_HELP}; with --model-store or --model-list 1024, or as many as have 16 MiB of inputs.",
+        f"{_BATCH_HELP}; with --model-store, --model-list or a model's file 1024, or as many as have 16 MiB of inputs.",
         option="model.default_max_batch_size",
     ),
     Setting(
