@@ -36,6 +36,7 @@ __all__ = [
     "is_stray",
     "model_at",
     "models_below",
+    "name_of",
     "visible",
     "what_is_in",
 ]
@@ -64,6 +65,7 @@ _SHOWN: Final = 5
 """Names that an error lists."""
 
 _CODE: Final = "model.py"
+_PLAIN_STEM: Final = "model"
 _WEIGHTS: Final = ".safetensors"
 
 
@@ -93,6 +95,13 @@ class StoredModel:
     def is_configured(self) -> bool:
         """Whether a configuration lies beside its files."""
         return kind_of(self.path) == "folder" and kind_of(self.path / CONFIG) != "nothing"
+
+
+def name_of(path: Path) -> str:
+    """What a bare model is called: after its file or folder; after the folder of a file that is called `model`."""
+    if kind_of(path) == "file":
+        return path.stem if path.stem != _PLAIN_STEM else path.absolute().parent.name
+    return path.absolute().name or _PLAIN_STEM
 
 
 def is_stray(name: str) -> bool:

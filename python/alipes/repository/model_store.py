@@ -21,6 +21,7 @@ from alipes.repository.bare_models import (
     is_stray,
     model_at,
     models_below,
+    name_of,
     visible,
     what_is_in,
 )
@@ -33,7 +34,6 @@ from alipes.repository.storage.source import Source
 
 __all__ = ["ModelStore"]
 
-_PLAIN_STEM: Final = "model"
 """A file of this name is called by its folder."""
 
 
@@ -257,7 +257,7 @@ class ModelStore:
             return {}
         single = model_at(self.path)
         if single is not None:
-            return {self._name or configured_name(single) or _name_of(self.path): single}
+            return {self._name or configured_name(single) or name_of(self.path): single}
         models, others = models_below(self.path)
         with self._lock:
             self._others = others
@@ -322,12 +322,6 @@ class ModelStore:
 
     def _is_empty(self) -> bool:
         return what_is_in(self.path).endswith(" is empty") and not self._selection.left_out
-
-
-def _name_of(path: Path) -> str:
-    if kind_of(path) == "file":
-        return path.stem if path.stem != _PLAIN_STEM else path.absolute().parent.name
-    return path.absolute().name or _PLAIN_STEM
 
 
 def _look_of(model: StoredModel) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,8 @@ from alipes.config import bare_batches
 from alipes.config.file_kinds import FileKind, folder_kind, kind_at
 from alipes.config.options import ModelOptions, ServerOptions
 from alipes.config.paths import kind_of
+from alipes.errors import ConfigError
+from alipes.repository.bare_models import name_of
 
 __all__ = ["is_single_file", "with_single_files"]
 
@@ -26,12 +29,18 @@ def is_single_file(text: str) -> bool:
 
 
 def with_single_files(options: ServerOptions) -> ServerOptions:
-    """The options of a server, with files of models taken from among its repositories."""
+    """The options of a server, with files of models taken from among its repositories.
+
+    Raises:
+        ConfigError: If two files would be served under one name.
+    """
     repository = options.repository
     kinds = {path: kind for path in repository.paths if (kind := _kind(path)) is not None}
     if not kinds:
         return options
-    trusted = {path: Path(path).stem for path, kind in kinds.items() if kind.filename in _RUN_CODE}
+    if not repository.namespacing:
+        _check_names(kinds)
+    trusted = {path: name_of(Path(path)) for path, kind in kinds.items() if kind.filename in _RUN_CODE}
     notices = [
         f"model '{name}': its file may run code while it is read, which is allowed since {path} was named by itself"
         for path, name in trusted.items()
@@ -45,6 +54,17 @@ def with_single_files(options: ServerOptions) -> ServerOptions:
         ),
         notices=(*options.notices, *notices),
     )
+
+
+def _check_names(paths: Iterable[str]) -> None:
+    found: dict[str, str] = {}
+    for path in paths:
+        other = found.setdefault(name_of(Path(path)), path)
+        if other != path:
+            raise ConfigError(
+                f"{other} and {path} would both be served as '{name_of(Path(path))}': rename one of them, or serve one "
+                "alone"
+            )
 
 
 def _with_large_batches(model: ModelOptions) -> ModelOptions:

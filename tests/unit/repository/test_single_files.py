@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from alipes.config.load import parse_flags
+from alipes.errors import ConfigError
 from alipes.repository.single_files import is_single_file, with_single_files
 
 # A file's name and its first bytes -> whether it is served by itself.
@@ -68,3 +69,21 @@ def test_pickles_among_the_repositories_are_allowed_by_name(tmp_path: Path) -> N
     assert with_single_files(chosen).model.default_max_batch_size == 4
     alone = parse_flags([folder], {})
     assert with_single_files(alone) is alone
+
+
+def test_two_files_of_one_name_are_refused_with_both_paths(tmp_path: Path) -> None:
+    first, second = (str(tmp_path / name) for name in ("iris.onnx", "iris.joblib"))
+    for file in (first, second):
+        Path(file).touch()
+    with pytest.raises(ConfigError, match=r"would both be served as 'iris': rename one of them") as caught:
+        with_single_files(parse_flags([first, second], {}))
+    assert first in str(caught.value)
+    assert second in str(caught.value)
+    with_single_files(parse_flags([first, second, "--model-namespacing=true"], {}))
+
+
+def test_a_pickle_called_model_is_allowed_under_the_name_of_its_folder(tmp_path: Path) -> None:
+    file = tmp_path / "flowers" / "model.joblib"
+    file.parent.mkdir()
+    file.touch()
+    assert with_single_files(parse_flags([str(file)], {})).model.allow_pickles == ("flowers",)
