@@ -204,6 +204,7 @@ def _check_versions(request: Request, members: Mapping[str, Mapping[int, Loaded]
                 name,
                 f"ensemble '{name}' depends on '{step.model_name}' whose required version {step.model_version} is "
                 "not loaded.",
+                advice="write model_version: -1 for the newest",
             )
 
 

@@ -16,13 +16,15 @@ class LoadFailed(AlipesError):
     Attributes:
         code: Triton's name of the status, such as ``INVALID_ARG``.
         reason: What is wrong, without the words that Triton puts around it.
+        advice: What to do about it, which neither text says; empty where the failure alone does not show it.
     """
 
-    def __init__(self, code: str, message: str, *, reason: str | None = None) -> None:
+    def __init__(self, code: str, message: str, *, reason: str | None = None, advice: str = "") -> None:
         """Takes what the client is answered; ``reason`` defaults to the whole message. No private path leaves."""
         super().__init__(public(message))
         self.code = code
         self.reason = public(reason) if reason is not None else str(self)
+        self.advice = advice
 
     def advised(self, advice: str) -> Self:
         """The same failure with what to do about it behind Triton's words, unless it says so already."""
@@ -46,9 +48,10 @@ def _joined(text: str, advice: str) -> str:
     return f"{text.removesuffix(';')}; {advice}"
 
 
-def load_failed(model: str, reason: str) -> LoadFailed:
-    """The failure of a model that cannot be loaded, for a reason that clients hear."""
-    return LoadFailed("INVALID_ARG", f"load failed for model '{model}': {reason}\n", reason=reason)
+def load_failed(model: str, reason: str, *, advice: str = "") -> LoadFailed:
+    """The failure of a model that cannot be loaded, for a reason that clients hear, and what to do about it."""
+    text = f"load failed for model '{model}': {reason}\n"
+    return LoadFailed("INVALID_ARG", text, reason=reason, advice=advice)
 
 
 def poll_failed(model: str, reason: str) -> LoadFailed:

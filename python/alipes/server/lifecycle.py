@@ -325,7 +325,7 @@ class Lifecycle:
 
     def _advised(self, folder: ModelFolder, failure: LoadFailed, load: Load) -> LoadFailed:
         """The failure of a folder, with what to do about it in the log, and for clients where they are told."""
-        advice = self._advice(folder, load, offered=NOT_OFFERED_WORDS not in failure.reason)
+        advice = failure.advice or self._advice(folder, load, offered=NOT_OFFERED_WORDS not in failure.reason)
         if advice and advice not in failure.reason:  # a configuration's error has said it
             log.error("model '%s' is not served: %s", folder.name, advice)
         return failure.advised(self._index.advise(folder.key, advice))

@@ -9,10 +9,13 @@ import pytest
 from alipes.config.limits import MAX_ENSEMBLE_DEPTH
 from alipes.errors import ModelLoadError
 from alipes.repository.layout import ModelFolder
+from alipes.repository.repository import Repository
 from alipes.server.builder import Origin, Request
 from alipes.server.failures import LoadFailed
+from alipes.server.index import Index
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.override import Override
+from alipes.server.planner import Planner
 from alipes.server.reader import Reader
 from support.data_plane import DataPlane
 from support.ensembles import as_model, ensemble, serving
@@ -176,6 +179,18 @@ def test_a_version_that_is_not_loaded_is_named(lifecycle: Lifecycle, data_plane:
     model("m")
     text = "load failed for model 'e': ensemble 'e' depends on 'm' whose required version 7 is not loaded.\n"
     assert failure_of(lifecycle, "e") == text
+
+
+def test_a_version_that_is_not_loaded_is_answered_with_what_to_write(
+    repository: Path, data_plane: DataPlane, planner: Planner, model: MakeModel
+) -> None:
+    index = Index(data_plane.set_index, strict_readiness=True, advises=True)
+    advising = Lifecycle(data_plane, Repository([repository]), planner, index)  # type: ignore[arg-type]
+    model("e", config=ensemble("m", version=7))
+    model("m")
+    assert failure_of(advising, "e").endswith(
+        "whose required version 7 is not loaded.; write model_version: -1 for the newest\n"
+    )
 
 
 @pytest.mark.parametrize("first", ["e", "f"])
