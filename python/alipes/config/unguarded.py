@@ -47,7 +47,9 @@ def reached_by_anybody(options: ServerOptions) -> str | None:
     open_acts = [act for group, act in acts if any(group not in groups for *_, groups in reached)]
     if not open_acts:
         return None
-    where = " and ".join(f"{protocol}{'s' * endpoint.is_encrypted}://{endpoint.address}" for protocol, endpoint, _ in reached)
+    where = " and ".join(
+        f"{protocol}{'s' * endpoint.is_encrypted}://{endpoint.address}" for protocol, endpoint, _ in reached
+    )
     return (
         f"anybody who reaches {where} can {' and '.join(open_acts)}: --api-key asks clients for a key, and an address "
         "of 127.0.0.1 serves this machine alone"

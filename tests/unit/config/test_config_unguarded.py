@@ -61,10 +61,7 @@ def lines(*flags: str) -> list[str]:
         (METRICS_TLS[2:], ["--metrics-server-key has no effect without --metrics-use-ssl=true: the metrics endpoint"]),
         (
             (*HTTP_TLS, "--http-root-cert=c", "--allow-grpc=false", "--allow-metrics=false"),
-            [
-                "--http-root-cert has no effect without --http-use-ssl-mutual=true: "
-                "HTTP asks clients for no certificate"
-            ],
+            ["--http-root-cert has no effect without --http-use-ssl-mutual=true: HTTP asks clients for no certificate"],
         ),
     ],
 )
