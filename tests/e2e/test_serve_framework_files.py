@@ -90,6 +90,13 @@ def scripted(folder: Path) -> Saved:
     return "net.pt", network(torch.from_numpy(ROWS)).detach().numpy()
 
 
+def weights(folder: Path) -> Saved:
+    torch = import_module("torch")
+    network = torch.nn.Linear(2, 1).eval()
+    torch.save(network.state_dict(), folder / "parts.pt")
+    return "parts.pt", network(torch.from_numpy(ROWS)).detach().numpy()
+
+
 def keras(folder: Path) -> Saved:
     library = import_module("keras")
     model = library.Sequential([library.Input((2,), name="x"), library.layers.Dense(1, "tanh", name="y")])
@@ -150,10 +157,23 @@ def test_a_script_without_shapes_says_how_to_save_it(tmp_path: Path, serve: Call
     name, _ = saved("scripted", tmp_path)
     server = serve(tmp_path / name)
     assert reason(server, "net").endswith(
-        "the file does not say which datatypes and shapes the model has; save it by torch.jit.trace, which records "
-        "them, or list input and output in config.pbtxt, each with name, data_type and dims: the arguments of its "
-        "forward are input"
+        "cannot be loaded from 'net.pt': the file does not say which datatypes and shapes the model has; save it by "
+        "torch.jit.trace, which records them, or copy it to models/net/1/model.pt, list input and output in "
+        "models/net/config.pbtxt, each with name, data_type and dims, and serve the folder models: the arguments of "
+        "its forward are input"
     )
+
+
+@pytest.mark.extra("torch")
+def test_weights_alone_say_where_to_put_their_module(tmp_path: Path, serve: Callable[..., ServerProcess]) -> None:
+    if find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    name, _ = saved("weights", tmp_path)
+    server = serve(tmp_path / name)
+    assert (
+        "cannot be loaded from 'parts.pt': it holds weights alone: copy it to models/parts/1/model.pt, put a model.py "
+        "beside it, whose function make() gives the module that they belong to, and serve the folder models"
+    ) in reason(server, "parts")
 
 
 if __name__ == "__main__":

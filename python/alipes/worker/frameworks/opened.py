@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["OpenedModel", "Opening", "reading"]
 
 
+_ARRANGED = "arranged"
+"""The folder in which `repository.model_store` arranges files that are served by themselves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """What a program is given to open a model.
@@ -76,9 +80,24 @@ class Opening:
             )
         return int(text)
 
+    @property
+    def bare_file(self) -> Path | None:
+        """The file as its author called it, where it is served by itself; None where it lies in a repository."""
+        is_arranged = self.file.is_symlink() and self.file.parent.resolve().parent.parent.name == _ARRANGED
+        return self.file.readlink() if is_arranged else None
+
+    def into_repository(self) -> str:
+        """How a file that is served by itself comes into a repository, as the begin of a sentence; else empty."""
+        return f"copy it to models/{self.model_name}/1/{self.file.name}, " if self.bare_file is not None else ""
+
+    def then_serve(self) -> str:
+        """What follows in that sentence."""
+        return ", and serve the folder models" if self.bare_file is not None else ""
+
     def refuse(self, why: str) -> LoadError:
         """The error for a file that cannot be served: `raise opening.refuse("...")`."""
-        return LoadError(f"model '{self.model_name}' cannot be loaded from '{self.file.name}': {why}")
+        called = (self.bare_file or self.file).name
+        return LoadError(f"model '{self.model_name}' cannot be loaded from '{called}': {why}")
 
     def need_pickles(self, what: str) -> None:
         """Stops here unless the operator allows the file to run code.

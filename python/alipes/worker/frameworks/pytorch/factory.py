@@ -39,8 +39,8 @@ def open_factory(opening: Opening) -> OpenedFile:
         module = state
     elif not code.is_file():
         raise opening.refuse(
-            f"it holds weights alone: put a {CODE} beside it, whose function {FACTORY}() gives the module that they "
-            "belong to, or serve the module as TorchScript"
+            f"it holds weights alone: {opening.into_repository()}put a {CODE} beside it, whose function {FACTORY}() "
+            f"gives the module that they belong to{opening.then_serve()}, or serve the module as TorchScript"
         )
     else:
         module = _made(opening, code)

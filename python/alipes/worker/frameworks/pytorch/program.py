@@ -180,10 +180,11 @@ def _found_out(opening: Opening, file: OpenedFile) -> Signature:
         _check_datatypes(opening, {}, Signature(file.examples, ()))
         ports = list(batch_of(file.module, file.examples, binding))
     else:
+        config = f"models/{opening.model_name}/config.pbtxt" if opening.bare_file else "config.pbtxt"
         raise opening.refuse(
             "the file does not say which datatypes and shapes the model has; save it by torch.jit.trace, which records "
-            "them, or list input and output in config.pbtxt, each with name, data_type and dims: "
-            f"the arguments of its forward are {_listed(file.arguments.names)}"
+            f"them, or {opening.into_repository()}list input and output in {config}, each with name, data_type and "
+            f"dims{opening.then_serve()}: the arguments of its forward are {_listed(file.arguments.names)}"
         )
     return probe(opening, file.module, ports, binding)
 
