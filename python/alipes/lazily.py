@@ -40,7 +40,7 @@ def lazily(
         home = homes.get(name)
         if home is None:
             message = f"module {package!r} has no attribute {name!r}"
-            if package == "alipes" and (hint := _hint(name)):
+            if package == "alipes" and (hint := _hint(name, homes)):
                 raise AttributeError(f"{message}: {hint}")
             raise AttributeError(message, name=name, obj=sys.modules[package])  # Python adds the name that was meant
         value: object = getattr(import_module(home), name)
@@ -54,13 +54,15 @@ def lazily(
     return find, names
 
 
-def _hint(name: str) -> str:
+def _hint(name: str, homes: Mapping[str, str]) -> str:
     """What stands for a name that another package has; empty for names that Python itself looks for."""
     if name.startswith("_"):
         return ""
     from alipes.synonyms import synonym  # right names need no hint
 
     row = synonym("import alipes", name)
+    if row is None and name.lower() in homes:
+        return f"did you mean alipes.{name.lower()}?"
     return row.hint if row is not None else ""
 
 

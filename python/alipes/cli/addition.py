@@ -40,6 +40,8 @@ def add_file(folder: str, file: Path, name: str, version: int | None) -> str:
         CommandFailed: If the file cannot be served, or the repository has a model of this name that is another kind.
         ExportError: If the file is not what its name says.
     """
+    if Path(folder).is_file() and not file.is_file():
+        raise CommandFailed(f"name the folder first: alipes repo add {file} {folder}", f"{folder} is a file")
     platform = _platform(file)
     from alipes.repository.model_repository import ModelRepository
 

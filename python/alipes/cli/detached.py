@@ -74,7 +74,7 @@ def _mended(text: str) -> str:
     """The text with what to do in front."""
     seen, _, mend = text.rpartition(": ")
     if text.startswith("there is no handle "):
-        return f"name the handle that `alipes launch` wrote: alipes stop HANDLE\n{text}"
+        return f"name the handle that alipes launch wrote; Ctrl-C ends alipes serve\n{text}"
     if text.startswith("there is no model repository at "):
         return f"{mend}\n{seen}" if mend.startswith("did you mean ") else f"name a folder of models\n{text}"
     return f"{mend}\n{seen}" if seen.endswith(" still runs") else text

@@ -8,7 +8,7 @@ import typer
 
 from alipes.cli.mistakes import USAGE_ERROR, show_mistake
 from alipes.cli.topics import topic_text, topics
-from alipes.config.nearest import nearest
+from alipes.config.nearest import MISSPELLED, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,20 @@ def help_about(
     if text is not None:
         print(text, end="")
         return 0
+    if len(words) == 1 and (meant := _meant(words[0])):
+        return help_about(list(meant))
     return _command(words)
+
+
+def _meant(word: str) -> Sequence[str]:
+    """The topic, or the words of the command, that a word of somebody else's stands for; empty where there is none."""
+    from alipes.synonyms import synonym
+
+    if row := synonym("alipes help", word):
+        return row.meant.split()[2:]
+    row = synonym("alipes", word)
+    words = row.meant.split()[1:] if row is not None else ()
+    return [one for one in words if one != "help" and not one.startswith("-")]
 
 
 def _list() -> int:
@@ -49,13 +62,16 @@ def _command(words: Sequence[str]) -> int:
 
     from alipes.cli import main
     from alipes.cli.app import app
+    from alipes.synonyms import synonym
 
     command = typer.main.get_command(app)
     for word in words:
         below = getattr(command, "commands", {})
         if word not in below:
-            close = nearest(word, [*topics(), *below])
+            close = nearest(word, [*topics(), *below], MISSPELLED)
             mend = f"did you mean alipes help {close}?" if close else "alipes help lists the commands and topics"
+            if (row := synonym("alipes", word)) is not None and len(words) == 1:
+                mend = row.hint
             show_mistake(f"{mend}\nthere is no command and no topic {' '.join(words)!r}")
             return USAGE_ERROR
         command = below[word]

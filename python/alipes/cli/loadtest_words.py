@@ -80,6 +80,10 @@ def arrays(option: str, file: Path) -> dict[str, np.ndarray[Any, Any]]:
     """
     import numpy as np
 
+    if option == "--data" and str(file).lstrip().startswith(("{", "[")):
+        raise UsageFailed(
+            f"write alipes loadtest --path /NAME --body '{file}'", "--data takes a file that np.savez wrote"
+        )
     try:
         with np.load(file, allow_pickle=False) as content:
             return {name: content[name] for name in content.files}

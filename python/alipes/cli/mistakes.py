@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import textwrap
@@ -15,6 +16,8 @@ USAGE_ERROR: Final = 2
 
 _WIDTH: Final = 80
 _MOST_LINES: Final = 4
+
+_EXTRA: Final = re.compile(r"extra argument(?:s|\(s\))? \((.*)\)", re.DOTALL)
 
 _OURS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r": Input should be greater than or equal to (\S+)"), r" takes a number from \1 on"),
@@ -77,7 +80,24 @@ def usage_mistake(at: Command, error: Exception) -> str | None:
     if missing and parameter.param_type_name == "option":
         value = (parameter.metavar or "VALUE").upper()
         return f"{called} needs {parameter.opts[-1]} {value}\n{called} --help has examples"
+    if called == "alipes loadtest" and (extra := _EXTRA.search(str(error.format_message()))):
+        return f"write alipes loadtest --path /NAME --body '{_body(extra[1].split())}'\n{_sentence(error)}"
     return f"{_sentence(error)}; see\n{called} --help"
+
+
+def _body(words: Iterable[str]) -> str:
+    """`a=1 b=2` as the JSON of a request; an example where the words are something else."""
+    pairs = [word.partition("=")[::2] for word in words]
+    if not all(name.isidentifier() and value for name, value in pairs):
+        return '{"a": 1}'
+    return json.dumps({name: _value(value) for name, value in pairs})
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _arguments(at: Command) -> str:

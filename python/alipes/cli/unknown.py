@@ -15,6 +15,9 @@ __all__ = ["Command", "nearest_option", "unknown_command", "unknown_option"]
 _SHARED: Final = {"clients": "--url", "deployments": "--set"}
 """Places that several commands share, and the option by which those are known."""
 
+_LISTED: Final = 4
+"""Commands that are listed of those that have an option."""
+
 _LONG: Final = 5
 """Letters of a synonym that spellings are compared with: shorter ones look like too much."""
 
@@ -67,9 +70,11 @@ def unknown_option(at: Command, option: str) -> str:
     if row := next(_rows(at, word), None):
         return f"{row.hint}\n{seen}"
     close = nearest_option(option, at.options)
+    if at.names and (below := _holders(at.called, at.command, option)):
+        return f"{option} belongs behind a command, such as {below[0]} {option}\n{seen}"
     elsewhere = _others(at, option)
     if elsewhere and (close is None or (option.startswith("--") and close[2:] not in word)):
-        return f"{option} is an option of {' and '.join(elsewhere)}\n{seen}"
+        return f"{option} is an option of {_listed(elsewhere)}\n{seen}"
     return f"did you mean {close}?\n{seen}" if close else seen
 
 
@@ -119,9 +124,21 @@ def _others(at: Command, option: str) -> list[str]:
     """The commands that have an option; `alipes serve` has its flags beside the command line library's."""
     from alipes.config.flags import find_for_serve
 
-    found = [called for called, command in _leaves("alipes", at.root) if option in _options(command)]
+    found = _holders("alipes", at.root, option)
     flag = find_for_serve(option[2:]) if option.startswith("--") else None
-    return ["alipes serve"] if flag is not None else found[:2]
+    return ["alipes serve"] if flag is not None else found
+
+
+def _holders(called: str, command: Any, option: str) -> list[str]:
+    """The commands behind one that have an option; those that list come first."""
+    found = [name for name, leaf in _leaves(called, command) if option in _options(leaf)]
+    return sorted(found, key=lambda name: not name.endswith(" list")) if called != "alipes" else found
+
+
+def _listed(commands: Sequence[str]) -> str:
+    """The commands in a sentence; where there are many, the first ones."""
+    shown = list(commands) if len(commands) <= _LISTED else [*commands[: _LISTED - 1], "others"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
 
 
 def _commands(root: Any) -> Mapping[str, list[str]]:

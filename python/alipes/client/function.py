@@ -26,6 +26,9 @@ PARAMETER: Final = "signature"
 _DOCUMENT: Final = "document"
 """Name of the tensors that carry arguments and result as JSON, where they are no tensors themselves."""
 
+_OF_CLIENT: Final = ("timeout", "timeout_s")
+"""What a call cannot take beside the arguments of the function."""
+
 _SINGLE: Final = ("scalar", "text")
 _TEXTS: Final = ("text", "texts")
 
@@ -124,6 +127,8 @@ class Function:
                 known = nearest_first(name, self.arguments)
                 missing = self._missing(values)
                 also = f", and '{missing[0]}' is missing" if missing else ""
+                if name in _OF_CLIENT:
+                    also += f"; how long a call takes belongs to the client: Client(ADDRESS, {name}={values[name]!r})"
                 raise InvalidArgument(f"function '{self.name}' has no argument '{name}': it has {known}{also}")
         if missing := self._missing(values):
             raise InvalidArgument(f"function '{self.name}' needs the argument '{missing[0]}': it takes {takes}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Never
 
-__all__ = ["GuessedNames", "refuse_keywords"]
+__all__ = ["GuessedNames", "refuse_keywords", "refuse_values"]
 
 
 class GuessedNames:
@@ -27,6 +27,17 @@ class GuessedNames:
                 raise AttributeError(message, name=name, obj=self)  # Python adds the name that was meant
             raise AttributeError(f"{message}: to call a function of that name, write client.call({name!r}, ...)")
 
+    def __getitem__(self, name: object) -> Never:
+        """Refuses `client["iris"]`, as other clients have it.
+
+        Args:
+            name: Of a model.
+
+        Raises:
+            TypeError: Always, with the call that is meant.
+        """
+        raise TypeError(f"a client has no items: write client.call({name!r}, ...) or client.infer({name!r}, inputs)")
+
 
 def refuse_keywords(client: str, keywords: Mapping[str, Any]) -> None:
     """Refuses keywords that clients of other servers have.
@@ -42,6 +53,21 @@ def refuse_keywords(client: str, keywords: Mapping[str, Any]) -> None:
         close = nearest(name, _KEYWORDS, ALIKE)
         mend = row.hint if row is not None else f"did you mean {close}=?" if close else f"it has {', '.join(_KEYWORDS)}"
         raise TypeError(f"{client}() has no keyword {name}=: {mend}")
+
+
+def refuse_values(client: str, values: Sequence[object]) -> Never:
+    """Refuses what stands behind the address, as other clients take the name of a model there.
+
+    Args:
+        client: Name of the client's class.
+        values: What was passed.
+
+    Raises:
+        TypeError: Always.
+    """
+    first = values[0]
+    mend = f"name the function in the call: client.call({first!r}, ...)" if isinstance(first, str) else "name them"
+    raise TypeError(f"{client}() takes an address and keywords: {mend}")
 
 
 _KEYWORDS = ("timeout_s", "connect_timeout_s", "retry", "headers", "api_key", "tls", "transport")

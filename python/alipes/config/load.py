@@ -278,8 +278,9 @@ def _check(options: ServerOptions) -> None:
     stores = stores_of(repository.paths, repository.stores)
     if repository.model_name and not stores and not any(map(_may_be_app, repository.paths)):
         raise ConfigError(
-            "say where the model is: --model-store FOLDER\n--model-name names the model of a store, or the only one of "
-            "an app, and there is neither",
+            "say where the model is: --model-store FOLDER; a file is named in a folder: alipes repo add models "
+            "iris.onnx --name flower\n--model-name names the model of a store, or the only one of an app, and there is "
+            "neither",
             key="model-name",
         )
     if len(stores) > 1 and options.origins.get("model-name") == "flag":

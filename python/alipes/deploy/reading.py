@@ -33,7 +33,9 @@ def read_values(file: Path) -> dict[str, Any]:
             raise ConfigError(f"a file of values has at most {LARGEST_BYTES} bytes", path=file)
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the values cannot be read: {error}", path=file) from error
+        mend = "-f reads a file of values, -o FILE writes what is deployed"
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{mend}: the values cannot be read: {file}: {why}", path=file) from error
     documents = documents_of(text, str(file))
     if not documents:
         return {}

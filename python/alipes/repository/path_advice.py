@@ -25,6 +25,9 @@ _ENDS: Final = tuple(
 )
 """Ends of files that are served as they are."""
 
+# Bytes of a program in which its import of alipes is looked for.
+_LOOKED_AT: Final = 1 << 16
+
 # Names that one that is absent is compared with, at most.
 _COMPARED: Final = 1000
 
@@ -56,6 +59,8 @@ def empty_advice(path: Path) -> str:
     except OSError:
         return ""
     for one in found:
+        if one.suffix == ".py" and _is_app(one):
+            return f"serve the program itself: alipes serve {one}"
         if advice := _loose(one):
             return advice
     return f"put one at {path}/NAME/1/model.onnx (alipes help files)"
@@ -99,6 +104,15 @@ def _loose(path: Path) -> str:
     return loose_advice(str(path), f"{path.parent / path.stem}/1", kind) if kind is not None else ""
 
 
+def _is_app(path: Path) -> bool:
+    """Whether a program has functions to be served, by a look at its text."""
+    try:
+        with path.open("rb") as file:
+            return b"alipes" in file.read(_LOOKED_AT)
+    except OSError:
+        return False
+
+
 def _kind(path: Path) -> FileKind | None:
     try:
         return kind_at(path)
@@ -107,6 +121,8 @@ def _kind(path: Path) -> FileKind | None:
 
 
 def _absent_advice(path: Path) -> str:
+    if meant := _foreign(path.name):
+        return meant
     missing = path
     while not missing.parent.exists():
         missing = missing.parent
@@ -123,6 +139,20 @@ def _absent_advice(path: Path) -> str:
     if kind_of_name(path.name) is not None:
         return f"there is no file {path}: name one that is there"
     return f"there is no folder {missing}: make it, or name the one that holds the models"
+
+
+def _foreign(name: str) -> str:
+    """What to write for a word that servers of other makers take; empty for all others."""
+    model, equals, file = name.partition("=")
+    if equals and kind_of_name(file) is not None and not file.endswith(".onnx"):
+        return f"a file is served under its own name: rename it to {model}{Path(file).suffix}, and leave out {model}="
+    if equals and kind_of_name(file) is not None:
+        return f"to serve {file} as {model}, type alipes repo add models {file} --name {model}, and alipes serve models"
+    program, colon, functions = name.partition(":")
+    if colon and "," in functions:
+        file = f"{program.removesuffix('.py').replace('.', '/')}.py"
+        return f"serve all functions of the file, or one: alipes serve {file} or {file}:{functions.partition(',')[0]}"
+    return ""
 
 
 def _file_beside(path: Path) -> Path | None:

@@ -6,13 +6,13 @@ from typing import Final
 
 from alipes.synonyms.synonym import Synonym
 
-__all__ = ["BY_DESCRIPTION", "DEPLOY", "IMAGE"]
+__all__ = ["APPLY", "BY_DESCRIPTION", "DEPLOY", "IMAGE", "SYSTEMD"]
 
 DEPLOY: Final = (
     Synonym("docker build container containerize oci podman", meant="alipes deploy image"),
     Synonym("dockerfile", meant="alipes deploy image --dockerfile"),
     Synonym("push publish", meant="alipes deploy image --push"),
-    Synonym("k8s kubectl kube", meant="alipes deploy kubernetes"),
+    Synonym("k8s kubectl kube manifest manifests yaml", meant="alipes deploy kubernetes"),
     Synonym("docker-compose", meant="alipes deploy compose"),
     Synonym("service unit systemctl", meant="alipes deploy systemd"),
     Synonym("chart charts", meant="alipes deploy helm"),
@@ -64,9 +64,44 @@ BY_DESCRIPTION: Final = (
     Synonym("memory mem", says="--set resources.memory=4Gi asks for memory"),
     Synonym("env environment e", says="--set environment.NAME=VALUE sets a variable"),
     Synonym("args arguments flags command", says="--set 'arguments=[\"-v\"]' adds flags of alipes serve"),
-    Synonym("user u", says="change User= in the unit that is written"),
+    Synonym(
+        "autoscale autoscaling scaling hpa keda min-replicas max-replicas autoscaler",
+        says="alipes deploy kubernetes --set scaling.kind=hpa --set scaling.most=10 adds servers by load, alipes "
+        "deploy kserve from zero on",
+    ),
+    Synonym(
+        "ingress host domain loadbalancer load-balancer expose service service-type",
+        says="alipes deploy kubernetes --set service.type=LoadBalancer gives an address outside the cluster; alipes "
+        "deploy kserve has routes",
+    ),
+    Synonym("api-key key", says="--set key.secret=NAME names the secret that holds the key"),
+    Synonym("tls ssl https cert", says="--set tls.secret=NAME names the secret that holds tls.crt and tls.key"),
+    Synonym("out write save to", meant="--output"),
     Synonym(
         "models model repository model-repository app m",
         says="name the models by themselves, as the first argument",
     ),
+)
+
+SYSTEMD: Final = (
+    Synonym(
+        "user u group",
+        says="the unit has a user of its own, DynamicUser=yes: write User=NAME in the place of that line",
+    ),
+    Synonym(
+        "install enable start now",
+        says="install it by hand: --output FILE writes it, sudo cp FILE /etc/systemd/system/ and sudo systemctl "
+        "enable --now NAME start it",
+    ),
+    Synonym(
+        "working-directory workdir working-dir cwd chdir directory d",
+        says="the unit needs none: name the models or the app by its whole path; write WorkingDirectory= into the "
+        "unit where the app reads files beside it",
+    ),
+    Synonym("restart", says="the unit has Restart=on-failure; change that line for another policy"),
+    Synonym("name n", says="the name of the file names the service: --output NAME.service"),
+)
+
+APPLY: Final = (
+    Synonym("f file filename k", says="name the files by themselves: alipes deploy apply FILE, or - for what is piped"),
 )

@@ -43,18 +43,47 @@ KEYWORDS_OF_MODEL: Final = (
     Synonym("timeout-s timeout-secs max-time deadline request-timeout", says="did you mean timeout=? It takes seconds"),
     Synonym("examples sample", meant="example="),
     Synonym("max-delay-secs", meant="max_delay="),
+    Synonym("next then pipeline chain depends requires", says="did you mean before= or after=? See alipes help chains"),
+    Synonym("stream streaming decoupled generator", says="a function that yields its values streams them"),
+    Synonym("description doc docs title summary help", says="the docstring of the function describes it at /docs"),
+    Synonym(
+        "cache cached response-cache ttl",
+        says="alipes serve --cache-config=local,size=BYTES keeps responses of the models in folders; functools.cache "
+        "keeps what a function returns",
+    ),
+    Synonym("version tag", says='a function has no version: put it into its name, as in name="score_v2"'),
 )
 
 PACKAGE: Final = (
     Synonym(
-        "run start up host",
+        "run start up host run-app run-server",
         says="alipes.Server(THING).run() serves until Ctrl-C, `with alipes.serve(THING) as server:` for a block",
     ),
+    Synonym(
+        "pipeline chain ensemble compose depends transformer step steps sequential graph dag before after",
+        says="alipes help chains says how models are connected: before=, after=, alipes.call, alipes.Predictor, "
+        "ensembles",
+    ),
+    Synonym(
+        "load get-model load-onnx open from-pretrained read",
+        says='alipes.Server("FOLDER") serves models, alipes.Client().infer("MODEL", inputs) asks one, '
+        "@alipes.model above a function serves code that loads one",
+    ),
+    Synonym(
+        "runner runners inference-session session",
+        says='alipes.Client("localhost:8000") asks a model of a server, alipes.call("NAME", ...) one of the same '
+        "server (alipes help chains)",
+    ),
+    Synonym(
+        "testclient test-client",
+        says="call the function itself, or in a test: with alipes.Server(function) as server: server.client()",
+    ),
+    Synonym("request-class stream-response streaming-response", says="a function that yields its values streams them"),
     Synonym(
         "app fastapi flask application api post get route endpoint service",
         says="@alipes.model above a function or a class serves it; `alipes serve app.py` starts the server",
     ),
-    Synonym("bentoml predictor deployment function task", meant="@alipes.model"),
+    Synonym("bentoml deployment function task", meant="@alipes.model"),
     Synonym("connect http grpc tritonclient httpclient grpcclient inferenceserverclient", meant="alipes.Client"),
     Synonym(
         "predict infer ask invoke",
@@ -77,7 +106,12 @@ CLIENT_KEYWORDS: Final = (
         "host port url uri server endpoint base-url", says='the address is the first argument: Client("localhost:8000")'
     ),
     Synonym("token auth bearer password key apikey", meant="api_key="),
-    Synonym("ssl verify cert ca-cert ssl-context", says="tls=alipes.client.Tls(...) says which certificates count"),
+    Synonym(
+        "ssl verify cert ca-cert ssl-context insecure ca cafile ca-file cacert root-certificates roots certificate "
+        "private-key certificate-chain creds ssl-options",
+        says='tls=alipes.client.Tls(roots="FILE") says which certificates count; the address begins with https:// or '
+        "grpcs:// (alipes help tls)",
+    ),
     Synonym("verbose concurrency", says="leave it out"),
     Synonym(
         "protocol scheme", says='the address says it: Client("http://localhost:8000"), Client("grpc://localhost:8001")'
@@ -94,6 +128,16 @@ CLIENT: Final = (
     Synonym("list index list-functions functions get-models", meant="models()"),
     Synonym("get-statistics metrics", meant="statistics()"),
     Synonym("describe model-info info get-model inputs", meant='signature("MODEL")'),
+    Synonym(
+        "async-infer async-call infer-async call-async submit map future futures aio asynchronous acall predict-async",
+        says="alipes.AsyncClient has the same methods to await: await client.call(...), and asyncio.gather for many",
+    ),
+    Synonym(
+        "infer-stream call-stream stream-infer stream-call async-stream-infer start-stream iterate",
+        says='call("NAME", ...) of a function that yields is an iterator over its values; stream("MODEL", inputs) of a '
+        "decoupled model. Both ask over gRPC",
+    ),
+    Synonym("model get", says='call("NAME", ...) calls a function, infer("MODEL", inputs) a model'),
     Synonym("connect open start", says="a client connects with its first call"),
     Synonym("disconnect stop shutdown", meant="close()"),
 )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from alipes.synonyms.deployment import BY_DESCRIPTION, DEPLOY, IMAGE
+from alipes.synonyms.deployment import APPLY, BY_DESCRIPTION, DEPLOY, IMAGE, SYSTEMD
 from alipes.synonyms.in_python import CLIENT, CLIENT_KEYWORDS, KEYWORDS_OF_MODEL, KEYWORDS_OF_SERVE, PACKAGE, SERVER
 from alipes.synonyms.synonym import Place, Synonym
+from alipes.synonyms.topics import TOPICS
 
 __all__ = ["SYNONYMS"]
 
 _REPOSITORY: Final = "name the folder of models by itself: alipes serve FOLDER"
+_OF_ONE_FILE: Final = "; alipes repo add models iris.onnx makes a folder of one file"
 _INSTANCES: Final = (
-    "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }"
+    "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }" + _OF_ONE_FILE
 )
 _DEVICE: Final = (
     'a function says @alipes.model(device="gpu"), and a folder\'s config.pbtxt instance_group { kind: KIND_GPU }'
+    + _OF_ONE_FILE
 )
+_EXPECTED: Final = "alipes infer MODEL without values says what a model expects"
 _BATCH: Final = "a function says @alipes.model(max_batch_size=8), and a folder's config.pbtxt max_batch_size: 8"
 _DELAY: Final = (
     "a function says @alipes.model(max_batch_size=8, max_delay=0.005), and a folder's config.pbtxt "
@@ -48,8 +52,18 @@ _COMMANDS: Final = (
         says="open http://localhost:8000/ of a running server in a browser; functions can be tried out at /docs",
     ),
     Synonym("health healthcheck health-check healthz ping ready live alive info ps", meant="alipes status"),
+    Synonym("describe inspect show metadata schema signature", says=_EXPECTED + ", alipes models list what there is"),
     Synonym(
-        "list ls show describe inspect model",
+        "chain chains pipeline pipelines ensemble ensembles transformer transformers dag",
+        meant="alipes help chains",
+    ),
+    Synonym(
+        "trace traces tracing",
+        says="alipes serve FOLDER --trace-config triton,file=trace.json --trace-config level=TIMESTAMPS writes traces "
+        "(alipes help monitoring)",
+    ),
+    Synonym(
+        "list ls model",
         says="alipes models list shows what a server has, alipes repo list FOLDER what a folder holds",
     ),
     Synonym(
@@ -138,21 +152,30 @@ _CLIENT: Final = (
     Synonym("infer query", meant="alipes infer"),
 )
 
+_CONFIGURED: Final = (
+    "alipes config explain prints the server's values, alipes config explain FOLDER/MODEL a model's; "
+    "alipes infer MODEL without values says what it expects"
+)
 _CONFIG: Final = (
-    Synonym("show get print dump view cat list ls describe", meant="alipes config explain"),
+    Synonym("show get print dump view cat list ls describe", says=_CONFIGURED),
     Synonym("validate check lint verify test", meant="alipes repo list --check"),
     Synonym("set edit init create new", says="flags go into alipes.toml, what is a model's own into its config.pbtxt"),
 )
 
 _MODELS: Final = (
-    Synonym("ls show get index status", meant="alipes models list"),
+    Synonym("ls get index status", meant="alipes models list"),
+    Synonym("describe info metadata show inspect config signature schema inputs", says=_EXPECTED),
     Synonym("reload", meant="alipes models load"),
     Synonym("remove rm delete stop", meant="alipes models unload"),
     Synonym("add push register", says="alipes repo add FOLDER FILE puts a model into a folder"),
 )
 
 _REPO: Final = (
-    Synonym("ls show", meant="alipes repo list"),
+    Synonym("ls", meant="alipes repo list"),
+    Synonym(
+        "show describe info inspect metadata",
+        says="alipes repo list FOLDER shows the models of a folder; of a running server, " + _EXPECTED,
+    ),
     Synonym("check validate lint verify", meant="alipes repo list --check"),
     Synonym("push register import upload", meant="alipes repo add"),
     Synonym("init create new", says="a repository is a folder: alipes repo add FOLDER FILE makes it"),
@@ -172,10 +195,10 @@ _SERVE: Final = (
     Synonym("http", meant="--allow-http / --http-port"),
     Synonym("metrics prometheus", meant="--allow-metrics / --metrics-port"),
     Synonym("json log-json", meant="--log-format=JSON"),
-    Synonym("timeout", meant="--exit-timeout-secs / --idle-timeout-secs"),
     Synonym(
-        "request-timeout timeout-seconds inference-timeout max-time",
-        says="a function says @alipes.model(timeout=30), and each client how long it waits",
+        "timeout timeouts timeout-secs timeout-s request-timeout timeout-seconds inference-timeout max-time",
+        says="a function says @alipes.model(timeout=30), and each client how long it waits; --idle-timeout-secs and "
+        "--exit-timeout-secs are for connections and the end (alipes help timeouts)",
     ),
     Synonym("http-only no-http2", says="--allow-grpc=false leaves gRPC out, --allow-http=false HTTP"),
     Synonym("grpc-only", says="--allow-http=false leaves HTTP out"),
@@ -236,7 +259,18 @@ _SERVE: Final = (
     Synonym("cache response-cache", meant="--cache-config=local,size=BYTES"),
     Synonym("max-body-size max-request-size limit-request-body max-content-length", meant="--http-max-input-size"),
     Synonym("shm shared-memory", meant="--allow-client-shm"),
-    Synonym("tls ssl https use-ssl use-tls", meant="--http-use-ssl"),
+    Synonym(
+        "tls ssl https use-ssl use-tls http-tls http-ssl enable-tls enable-ssl enable-https",
+        says="--http-use-ssl --http-server-cert FILE --http-server-key FILE encrypts HTTP (alipes help tls)",
+    ),
+    Synonym(
+        "grpc-tls grpc-ssl",
+        says="--grpc-use-ssl --grpc-server-cert FILE --grpc-server-key FILE encrypts gRPC (alipes help tls)",
+    ),
+    Synonym(
+        "no-docs disable-docs no-ui no-swagger no-openapi",
+        says="--enable-docs-url=false, the default, leaves models of folders out of /docs; functions are always there",
+    ),
     Synonym("tls-cert ssl-cert ssl-certfile cert certfile certificate", meant="--http-server-cert"),
     Synonym("key", meant="--api-key / --http-server-key"),
     Synonym("tls-key ssl-key ssl-keyfile keyfile private-key", meant="--http-server-key"),
@@ -294,6 +328,17 @@ _LOADTEST: Final = (
     Synonym("seed random", says="values are random and the same each time; --zero sends zeros, --data FILE your own"),
 )
 
+_STOP: Final = (
+    Synonym(
+        "url port host address p u server http-port",
+        says="alipes stop takes the handle that alipes launch wrote; Ctrl-C in its terminal ends alipes serve",
+    ),
+    Synonym(
+        "all force f 9 kill name id pid",
+        says="name the handle that alipes launch wrote: alipes stop HANDLE; Ctrl-C in its terminal ends alipes serve",
+    ),
+)
+
 _CLIENTS: Final = (
     Synonym("host address addr server endpoint u port http-port grpc-port", meant="--url"),
     Synonym("headers H", meant="--header"),
@@ -319,11 +364,15 @@ SYNONYMS: Final[dict[Place, tuple[Synonym, ...]]] = {
     "alipes client": _CLIENT,
     "alipes config": _CONFIG,
     "alipes deploy": DEPLOY,
+    "alipes deploy apply": APPLY,
     "alipes deploy image": IMAGE,
+    "alipes deploy systemd": SYSTEMD,
+    "alipes help": TOPICS,
     "deployments": BY_DESCRIPTION,
     "alipes models": _MODELS,
     "alipes repo": _REPO,
     "alipes serve": _SERVE,
+    "alipes stop": _STOP,
     "alipes loadtest": _LOADTEST,
     "clients": _CLIENTS,
     "alipes.serve": KEYWORDS_OF_SERVE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,7 @@ import alipes
 import pytest
 import typer
 from alipes.cli.app import app
+from alipes.cli.topics import topic_text, topics
 from alipes.cli.unknown import Command
 from alipes.config.environment import unused_variables
 from alipes.config.flags import find_for_serve
@@ -47,15 +49,40 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "models").mkdir()
     (tmp_path / "app.py").touch()
     (tmp_path / "iris.joblib").touch()
+    (tmp_path / "iris.onnx").touch()
     return tmp_path
 
 
 @pytest.mark.parametrize("words", COMMAND_LINES)
 def test_a_guess_on_the_command_line_is_answered_with_what_is_meant(words: str, folder: Path) -> None:
-    done = typed(*words.split(), folder=folder)
+    done = typed(*shlex.split(words), folder=folder)
     assert done.code == 2
     assert done.message.startswith(f"error: {COMMAND_LINES[words]}")
     check_readable(done)
+
+
+@pytest.mark.parametrize("words", CASES["names-of-files"])
+def test_a_guess_where_a_file_is_named_is_answered_with_what_is_meant(words: str, folder: Path) -> None:
+    done = typed(*shlex.split(words), folder=folder)
+    assert done.code == 1
+    assert done.message.startswith(f"error: {CASES['names-of-files'][words]}")
+    check_readable(done)
+
+
+@pytest.mark.parametrize("words", CASES["names-of-apps"])
+def test_a_guess_about_an_app_is_answered_with_its_own_line(words: str, folder: Path) -> None:
+    (folder / "guess.py").write_text("import alipes\n\nmodel = alipes.load()\n", encoding="utf-8")
+    done = typed(*shlex.split(words), folder=folder)
+    assert done.message.startswith(f"error: {CASES['names-of-apps'][words]}")
+    assert "/alipes/" not in done.message
+    assert ("guess.py, line 3" in done.message) is ("guess" in words)
+
+
+@pytest.mark.parametrize("word", CASES["topics"])
+def test_help_finds_a_topic_or_a_command_by_a_word_for_it(word: str) -> None:
+    done = typed("help", word)
+    meant = CASES["topics"][word]
+    assert (done.code, done.out) == (0, topic_text(meant) or typed(*meant.split(), "--help").out)
 
 
 @pytest.mark.parametrize("text", CASES["keys"])
@@ -126,6 +153,8 @@ def _is_there(place: str, word: str) -> bool:
     if place in _NAMES:
         return word.replace("-", "_") in _NAMES[place]
     command = _command(place)
+    if place == "alipes help":
+        return word in topics() or word in Command("alipes", command.root, command.root).names
     return word in command.names or f"--{word}" in command.options or f"-{word}" in command.options
 
 
@@ -140,8 +169,10 @@ def _means_something(place: str, meant: str) -> bool:
 
 
 def _exists(text: str) -> bool:
-    """Whether a command line names commands that there are, and an option at most."""
+    """Whether a command line names a topic, or commands that there are and an option at most."""
     words = text.split()
+    if words[1:2] == ["help"] and words[2:]:
+        return words[2] in topics() or _exists(" ".join(["alipes", *words[2:]]))
     commands = [word for word in words if not word.startswith("--")]
     options = [word for word in words if word.startswith("--")]
     found = _command(" ".join(commands))

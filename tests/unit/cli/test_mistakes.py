@@ -87,7 +87,7 @@ def test_a_mistake_is_answered_with_its_mend_in_four_lines(words: str, tmp_path:
         ("serve data.csv", "data.csv is no file of a model: serve a folder of models, a program in\n", 1),
         ("serve applicatoin.py", "did you mean application.py? There is no file applicatoin.py\n", 1),
         ("launch elsewhere", "name a folder of models\n", 1),
-        ("stop", "name the handle that `alipes launch` wrote: alipes stop HANDLE\n", 1),
+        ("stop", "name the handle that alipes launch wrote; Ctrl-C ends alipes serve\n", 1),
         ("-x", "there is no option -x; alipes --help lists them", 2),
         ("monitor -x", "there is no option -x; alipes monitor --help lists them", 2),
         ("monitor --rate 0", "--rate takes a number from 0.01 on; see\n", 2),

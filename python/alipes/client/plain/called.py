@@ -63,6 +63,11 @@ def _named(signature: Signature, values: Sequence[Any], arguments: Mapping[str, 
         InvalidArgument: If there are too many, or one is there twice.
     """
     names = list(signature.inputs if signature.function is None else signature.function.arguments)
+    first = values[0]
+    if len(values) == 1 and isinstance(first, Mapping) and first and first.keys() <= set(names):
+        raise InvalidArgument(
+            f"arguments by name are passed as keywords: call('{signature.model}', **{{'{min(first)}': ...}})"
+        )
     if len(values) > len(names):
         raise InvalidArgument(
             f"'{signature.model}' takes {', '.join(names) or 'nothing'}: {len(values)} values are more"

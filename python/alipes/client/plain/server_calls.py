@@ -11,7 +11,7 @@ from alipes._core import ClientLink, ClientPlan
 from alipes.client.api_key import keyed_headers
 from alipes.client.arguments import check_type, seconds, setting_error, timeout_setting
 from alipes.client.endpoint import Endpoint, has_scheme
-from alipes.client.guessed import GuessedNames, refuse_keywords
+from alipes.client.guessed import GuessedNames, refuse_keywords, refuse_values
 from alipes.client.plain.operations import HTTP, Call, Operations
 from alipes.client.plain.retry import Attempts, Retry
 from alipes.client.plain.shared import SharedMemory
@@ -51,7 +51,7 @@ class ServerCalls(GuessedNames):
     def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
         address: Address = "localhost:8001",
-        *,
+        *values: Never,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         timeout: float | None = DEFAULT_TIMEOUT_S,
         connect_timeout_s: float | None = None,
@@ -81,6 +81,7 @@ class ServerCalls(GuessedNames):
                 default.
             transport: Answers the calls in the place of a server, to which nothing is sent then: a `FakeServer`, or any
                 function of a `TransportCall`.
+            values: What other clients take behind the address, which is refused.
             guessed: Keywords of other clients, which are refused with what stands for them.
 
         Raises:
@@ -89,6 +90,8 @@ class ServerCalls(GuessedNames):
                 be used.
             TransportError: If the address cannot be parsed, or its name cannot be looked up.
         """
+        if values:
+            refuse_values(type(self).__name__, values)
         if guessed:
             refuse_keywords(type(self).__name__, guessed)
         spread = None

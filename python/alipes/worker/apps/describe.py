@@ -24,6 +24,8 @@ from alipes.worker.apps.steps import Step
 
 __all__ = ["describe", "describe_into", "described"]
 
+_PACKAGE: Final = f"{Path(__file__).parents[2]}/"
+"""Our own files, in which no user has to look."""
 _DOCUMENT: Final = {"name": DOCUMENT, "datatype": "BYTES", "dims": [1]}
 
 
@@ -133,13 +135,13 @@ def _reason(error: BaseException, document: dict[str, Any]) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         text, place = f"SyntaxError: {error.msg}", f" ({error.filename}, line {error.lineno})"
     elif frames := traceback.extract_tb(error.__traceback__):
-        own = [
-            frame for frame in frames if not frame.filename.startswith("<") and "/alipes/worker/" not in frame.filename
-        ]
+        own = [frame for frame in frames if not frame.filename.startswith(("<", _PACKAGE))]
         place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
     module = str(document.get("module", ""))
     absent = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
-    if absent and not module.startswith(absent) and importlib.util.find_spec(absent.partition(".")[0]) is None:
+    if absent and module.startswith(absent):
+        return f"there is no {module.replace('.', '/')}.py in this folder: name the file, as in alipes serve app.py"
+    if absent and importlib.util.find_spec(absent.partition(".")[0]) is None:
         return f"{text}{place}: install the package that has it"
     return text + place
 
