@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from alipes.config.paths import kind_of
 from alipes.deploy.image.contents import folder
+from alipes.deploy.image.layout import holds_image
 from alipes.deploy.image.selection import Selection, select
 from alipes.errors import ConfigError
 
@@ -14,7 +16,7 @@ __all__ = ["APP_FOLDER", "app_file", "find_app"]
 APP_FOLDER: Final = "/app"
 """Where the folder of an app lies in an image, or is mounted."""
 
-_UNUSED: Final = frozenset({"node_modules", "image", "venv"})
+_UNUSED: Final = frozenset({"node_modules", "venv"})
 """Folders beside an app that are none of it; nor is what begins with a dot."""
 
 _ENVIRONMENT: Final = "pyvenv.cfg"
@@ -42,7 +44,7 @@ def find_app(path: Path) -> Selection:
     if not path.is_file():
         raise ConfigError(f"there is no file {path}", path=path, hint="alipes init writes a first app")
     root, into = path.absolute().parent, APP_FOLDER.lstrip("/")
-    found, left_out = select(root, into, unused=_is_unused)
+    found, left_out = select(root, into, unused=_is_unused, most=_MOST_FILES + 1)
     if len(found) > _MOST_FILES:
         raise ConfigError(
             f"{root} holds more than {_MOST_FILES} files, which all would go into the image",
@@ -53,4 +55,6 @@ def find_app(path: Path) -> Selection:
 
 
 def _is_unused(path: Path) -> bool:
-    return path.name.startswith(".") or path.name in _UNUSED or (path / _ENVIRONMENT).is_file()
+    return (
+        path.name.startswith(".") or path.name in _UNUSED or kind_of(path / _ENVIRONMENT) == "file" or holds_image(path)
+    )

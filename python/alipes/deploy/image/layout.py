@@ -16,20 +16,37 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from alipes.config.paths import kind_of
 from alipes.deploy.image.digest import digest_of
 from alipes.deploy.image.manifest import INDEX, MANIFEST, Image, descriptor
 from alipes.deploy.image.reference import Name
 from alipes.errors import ConfigError
 
-__all__ = ["check_place", "is_archive", "write_archive", "write_folder"]
+__all__ = ["check_place", "holds_image", "is_archive", "write_archive", "write_folder"]
 
 _VERSION: Final = b'{"imageLayoutVersion": "1.0.0"}'
 _MARK: Final = "oci-layout"
+_FIRST: Final = _MARK.encode() + b"\0"
+"""What an archive begins with: the name of its first file."""
 
 
 def is_archive(path: Path) -> bool:
     """Whether a path asks for an archive rather than a folder."""
     return path.suffix == ".tar"
+
+
+def holds_image(path: Path) -> bool:
+    """Whether a folder or an archive is an image, as written here."""
+    kind = kind_of(path)
+    if kind == "folder":
+        return kind_of(path / _MARK) == "file"
+    if not is_archive(path) or kind != "file":
+        return False
+    try:
+        with path.open("rb") as opened:
+            return opened.read(len(_FIRST)) == _FIRST
+    except OSError:
+        return False  # copying the file reports the error
 
 
 def check_place(path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from alipes.config.paths import kind_of
 from alipes.deploy.image.contents import Contents, file, tree
 
 __all__ = ["CACHES", "Selection", "holds_private_key", "is_secret", "select"]
@@ -21,6 +23,7 @@ _SECRETS: Final = frozenset({".env", ".git"})
 _PRIVATE_KEY: Final = re.compile(rb"^-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----", re.MULTILINE)
 _PEM: Final = b"-----BEGIN "
 _PEM_NAMES: Final = frozenset({".pem", ".key"})
+_FIRST_BYTES: Final = 64
 _MOST_BYTES: Final = 1 << 16
 """Of a file, in which a private key is looked for: chains of certificates in front of one are shorter."""
 
@@ -41,13 +44,16 @@ class Selection:
     left_out: tuple[str, ...]
 
 
-def select(root: Path, into: str, *, unused: Callable[[Path], bool]) -> tuple[Contents, tuple[str, ...]]:
+def select(
+    root: Path, into: str, *, unused: Callable[[Path], bool], most: int | None = None
+) -> tuple[Contents, tuple[str, ...]]:
     """The files below a folder without those that hold a secret, and what stays out.
 
     Args:
         root: The folder.
         into: Where they lie in the image, without the slash in front.
         unused: Whether a file or folder is none of what is wanted.
+        most: So many files are enough: a folder with more is not listed to its end.
 
     Raises:
         ConfigError: If a folder cannot be listed, a link leads nowhere, or links lead in a circle.
@@ -63,7 +69,7 @@ def select(root: Path, into: str, *, unused: Callable[[Path], bool]) -> tuple[Co
             return True
         return False
 
-    found = {f"{into}/{path}": file(source) for path, source in tree(root, skips=stays_out)}
+    found = {f"{into}/{path}": file(source) for path, source in islice(tree(root, skips=stays_out), most)}
     return found, tuple(left_out)
 
 
@@ -77,12 +83,13 @@ def holds_private_key(path: Path) -> bool:
 
     Source: RFC 7468, "Textual Encodings of PKIX, PKCS, and CMS Structures"; OpenSSH writes its keys alike.
     """
-    if not path.is_file():
+    if kind_of(path) != "file":
         return False
     try:
         with path.open("rb") as opened:
-            start = opened.read(_MOST_BYTES)
+            start = opened.read(_FIRST_BYTES)
+            if not start.lstrip().startswith(_PEM) and path.suffix not in _PEM_NAMES:
+                return False
+            return _PRIVATE_KEY.search(start + opened.read(_MOST_BYTES)) is not None
     except OSError:
         return False  # copying the file reports the error
-    is_pem = start.lstrip().startswith(_PEM) or path.suffix in _PEM_NAMES
-    return is_pem and _PRIVATE_KEY.search(start) is not None
