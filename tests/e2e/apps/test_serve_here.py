@@ -123,6 +123,10 @@ def test_arguments_go_by_position_as_in_python(client: Client) -> None:
         client.call("louder", [1], 2, 3)
     with pytest.raises(InvalidArgument, match=r"^'louder' has two values for the argument 'sound'$"):
         client.call("louder", [1], sound=[1])
+    with pytest.raises(InvalidArgument, match=r"^arguments by name are passed as keywords: call\('louder', \*\*\{'"):
+        client.call("louder", {"sound": [1], "factor": 2})
+    with pytest.raises(InvalidArgument, match=r"how long a call takes belongs to the client: Client\(.*timeout=3\)$"):
+        client.call("louder", [1], timeout=3)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,16 @@ def test_a_guessed_method_of_a_client_is_answered_with_what_is_meant(name: str) 
     assert str(error.value).startswith(CASES["methods-of-client"][name])
 
 
+@pytest.mark.parametrize("client", [alipes.Client, alipes.AsyncClient])
+def test_a_client_of_one_model_is_answered_with_a_call(client: type[alipes.Client]) -> None:
+    with pytest.raises(
+        TypeError, match=r"takes an address and keywords: name the function in the call: client.call\('"
+    ):
+        client("localhost:8000", "add")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^a client has no items: write client.call\('add', ...\) or client.infer\("):
+        client("localhost:8000")["add"]
+
+
 @pytest.mark.parametrize("place", SYNONYMS)
 def test_the_table_has_no_word_twice_and_none_that_there_is(place: str) -> None:
     words = [word.replace("_", "-") for row in SYNONYMS[place] for word in row.words.split()]  # type: ignore[index]

@@ -70,6 +70,11 @@ def test_an_empty_repository_shows_where_a_model_goes(tmp_path: Path) -> None:
     assert empty_advice(tmp_path / "nowhere") == ""
 
 
+def test_a_folder_of_programs_shows_how_one_is_served(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("import alipes\n", encoding="utf-8")
+    assert empty_advice(tmp_path) == f"serve the program itself: alipes serve {tmp_path}/app.py"
+
+
 def test_files_that_lead_to_no_model_say_what_to_make_of_them(tmp_path: Path) -> None:
     advice = refused_advice(file(tmp_path / "net.h5"))
     assert advice == (
