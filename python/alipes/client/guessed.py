@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Final, Never
 
-__all__ = ["GuessedNames", "refuse_keywords", "refuse_values"]
+__all__ = ["MISSING", "GuessedNames", "refuse_keywords", "refuse_missing", "refuse_values"]
+
+
+MISSING: Final[Any] = ...
+"""Stands for an argument that was not passed, where `None` is an argument like others."""
 
 
 class GuessedNames:
@@ -53,6 +57,24 @@ def refuse_keywords(client: str, keywords: Mapping[str, Any]) -> None:
         close = nearest(name, _KEYWORDS, ALIKE)
         mend = row.hint if row is not None else f"did you mean {close}=?" if close else f"it has {', '.join(_KEYWORDS)}"
         raise TypeError(f"{client}() has no keyword {name}=: {mend}")
+
+
+def refuse_missing(verb: str, model: str, keywords: Mapping[str, Any]) -> Never:
+    """Refuses a request without inputs, as where they were passed by name.
+
+    Args:
+        verb: The method.
+        model: The model that was named.
+        keywords: What was passed in the place of inputs.
+
+    Raises:
+        TypeError: Always.
+    """
+    name = next(iter(keywords), "INPUT")
+    raise TypeError(
+        f"{verb}() takes the inputs behind the model: {verb}({model!r}, {{{name!r}: ...}}); a function is called in "
+        f"its own words, call({model!r}, {name}=...)"
+    )
 
 
 def refuse_values(client: str, values: Sequence[object]) -> Never:

@@ -144,6 +144,15 @@ def test_a_client_of_one_model_is_answered_with_a_call(client: type[alipes.Clien
         client("localhost:8000")["add"]
 
 
+def test_inputs_that_are_passed_by_name_are_answered_with_a_dictionary() -> None:
+    client = alipes.Client("localhost:8000")
+    for verb in ("infer", "stream"):
+        with pytest.raises(
+            TypeError, match=rf"^{verb}\(\) takes .* {verb}\('add', {{'n': ...}}\); .*, call\('add', n=...\)$"
+        ):
+            getattr(client, verb)("add", n=3)
+
+
 @pytest.mark.parametrize("place", SYNONYMS)
 def test_the_table_has_no_word_twice_and_none_that_there_is(place: str) -> None:
     words = [word.replace("_", "-") for row in SYNONYMS[place] for word in row.words.split()]  # type: ignore[index]

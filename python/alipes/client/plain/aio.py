@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, Unpack, overload
 
 from alipes._core import ClientLink
 from alipes.client.arguments import Version, model_name, split_of, timeout_of, version_text
+from alipes.client.guessed import MISSING, refuse_missing
 from alipes.client.plain.asyncio_bridge import running_bridge
 from alipes.client.plain.base import PlainClient, result_of
 from alipes.client.plain.options import RequestOptions, read_options
@@ -82,7 +83,7 @@ class AsyncClient(PlainClient):
     async def infer(
         self,
         model: str,
-        inputs: Inputs,
+        inputs: Inputs = MISSING,
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
@@ -110,7 +111,10 @@ class AsyncClient(PlainClient):
             InferError: If the server refuses or fails the request; the class tells the code.
             DeadlineExceeded: If the time is up.
             TransportError: If the server cannot be reached.
+            TypeError: If there are no inputs.
         """
+        if inputs is MISSING:
+            refuse_missing("infer", model, options)
         limit_s = timeout_of(timeout_s, timeout)
         steps = self._infer_steps(model, inputs, outputs, limit_s, read_options(options))
         return result_of(*await self._drive(steps))
@@ -178,7 +182,7 @@ class AsyncClient(PlainClient):
     def stream(
         self,
         model: str,
-        inputs: Inputs,
+        inputs: Inputs = MISSING,
         *,
         outputs: Sequence[str] | None = None,
         timeout_s: float | None = None,
@@ -202,8 +206,11 @@ class AsyncClient(PlainClient):
 
         Raises:
             InvalidArgument: If an argument is of another type. Everything else is raised by the iterator.
+            TypeError: If there are no inputs.
             Unsupported: If the client asks over HTTP; the error says where gRPC is.
         """
+        if inputs is MISSING:
+            refuse_missing("stream", model, options)
         check_tensors(inputs, outputs)
         limit_s, fields = timeout_of(timeout_s, timeout), read_options(options)
         begin = partial(self._stream_steps, model_name(model), inputs, outputs, limit_s, fields)

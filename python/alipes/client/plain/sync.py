@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
 from alipes.client.arguments import Version, model_name, split_of, timeout_of, version_text
+from alipes.client.guessed import MISSING, refuse_missing
 from alipes.client.plain.base import PlainClient, result_of
 from alipes.client.plain.options import RequestOptions, read_options
 from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_tensors, named_outputs
@@ -60,7 +61,7 @@ class Client(PlainClient):
     def infer(
         self,
         model: str,
-        inputs: Inputs,
+        inputs: Inputs = MISSING,
         *,
         outputs: Outputs | None = None,
         timeout_s: float | None = None,
@@ -88,7 +89,10 @@ class Client(PlainClient):
             InferError: If the server refuses or fails the request; the class tells the code.
             DeadlineExceeded: If the time is up.
             TransportError: If the server cannot be reached.
+            TypeError: If there are no inputs.
         """
+        if inputs is MISSING:
+            refuse_missing("infer", model, options)
         failed = None
         if timeout is not None or timeout_s is not None:
             timeout_s = timeout_of(timeout_s, timeout)
@@ -176,7 +180,7 @@ class Client(PlainClient):
     def stream(
         self,
         model: str,
-        inputs: Inputs,
+        inputs: Inputs = MISSING,
         *,
         outputs: Sequence[str] | None = None,
         timeout_s: float | None = None,
@@ -200,8 +204,11 @@ class Client(PlainClient):
 
         Raises:
             InvalidArgument: If an argument is of another type. Everything else is raised by the iterator.
+            TypeError: If there are no inputs.
             Unsupported: If the client asks over HTTP; the error says where gRPC is.
         """
+        if inputs is MISSING:
+            refuse_missing("stream", model, options)
         check_tensors(inputs, outputs)
         limit_s, fields = timeout_of(timeout_s, timeout), read_options(options)
         begin = partial(self._stream_steps, model_name(model), inputs, outputs, limit_s, fields)
