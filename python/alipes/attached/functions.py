@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from alipes.attached.attachment import Attachment
 from alipes.attached.model import AttachedModel
 from alipes.config.pbtxt import to_pbtxt
 from alipes.errors import ServeError
+from alipes.leaving import leaving_on_signals
 from alipes.repository.app_folder import APP_FILE, app_config
 from alipes.serve.instance import Instance
 from alipes.serve.server import Server
@@ -160,14 +161,20 @@ def serve_until_left(function: Any, **options: Any) -> FunctionServer | None:
     """
     if _is_worker():
         return None
+    if hasattr(sys, "ps1") or sys.flags.interactive:
+        return _announced(function, options)
+    with suppress(KeyboardInterrupt), leaving_on_signals():  # from its first moment on, a signal leaves nothing behind
+        _announced(function, options).run()
+    return None
+
+
+def _announced(function: Any, options: dict[str, Any]) -> FunctionServer:
+    """A server that runs, and has printed where."""
     server = FunctionServer(function, **options)
     names = [name for name in server._attachment.models if "." not in name]
     paths = ", ".join(f"{server.url}/{name}" for name in names)
     print(f"serving {paths}; {server.url}/docs tries it out", file=sys.stderr, flush=True)
-    if hasattr(sys, "ps1") or sys.flags.interactive:
-        return server
-    server.run()
-    return None
+    return server
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from alipes.local_ports import resolve
 from alipes.progress.work import Task, task
 from alipes.serve.arguments import check
 from alipes.serve.endpoints import EndpointName, Endpoints, ServerEndpoint
-from alipes.serve.guessed import GuessedAttributes
 from alipes.serve.readiness import State, announces, loading, look, look_over_grpc, tail
 from alipes.serve.reason import not_found, reason
 from alipes.serve.verbs import Verbs
@@ -51,7 +50,7 @@ class Source(Protocol):
         """Ends it."""
 
 
-class Instance(GuessedAttributes, Verbs):
+class Instance(Verbs):
     """A running server.
 
     Attributes:

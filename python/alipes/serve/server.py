@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext, suppress
-from threading import current_thread, main_thread
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -138,8 +137,7 @@ class Server(Instance):
 
     def run(self) -> None:
         """Serves until Ctrl-C, SIGTERM or the server's own end. Nothing of the server is left then."""
-        signals = leaving_on_signals() if current_thread() is main_thread() else nullcontext()
-        with signals, self, suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), leaving_on_signals(), self:
             while not self._source.wait_for_end(_LOOK_S):
                 pass
 

@@ -114,11 +114,16 @@ class Verbs(ABC):
     if not TYPE_CHECKING:  # a type checker reports names that are not there
 
         def __getattr__(self, name: str) -> object:
-            """Names the client, for what a client has."""
-            from alipes.client import Client
-
+            """Names the client, for what a client has, and what stands for names of other packages."""
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if not name.startswith("_") and hasattr(Client, name):
+            if name.startswith("_"):
+                raise AttributeError(message, name=name, obj=self)
+            from alipes.client import Client
+            from alipes.synonyms import synonym
+
+            if row := synonym("server.", name):
+                raise AttributeError(f"{message}: {row.hint}")
+            if hasattr(Client, name):
                 mend = f"write `with server.client() as client: client.{name}(...)`"
                 message = f"a server has no '{name}', and its client does: {mend}"
             raise AttributeError(message, name=name, obj=self)

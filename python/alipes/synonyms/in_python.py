@@ -150,5 +150,5 @@ SERVER: Final = (
     Synonym("address host endpoint base-url uri", meant="url, http or grpc"),
     Synonym("is-ready healthy health is-alive", meant="ready()"),
     Synonym("logs output stdout stderr", meant="log"),
-    Synonym("predict call infer request post", says='client() asks it: server.client().call("NAME", ...)'),
+    Synonym("predict request post", says='client() asks it: server.client().call("NAME", ...)'),
 )

@@ -265,6 +265,12 @@ print("it has ended")
 """
 
 
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt:"))
+    return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+
+
 @pytest.mark.parametrize("thing", ['"models"', "double"])
 @pytest.mark.parametrize(("number", "code", "rest"), [(signal.SIGINT, 0, "it has ended\n"), (signal.SIGTERM, 143, "")])
 def test_a_server_runs_until_its_script_gets_a_signal(
@@ -277,6 +283,7 @@ def test_a_server_runs_until_its_script_gets_a_signal(
         pid, url = process.stdout.readline().split()
         with Client(url) as client:
             assert client.is_ready("double")
+        until(lambda: catches(process.pid, signal.SIGTERM), "it does not run yet")
         process.send_signal(number)
         assert (process.stdout.read(), process.wait(TIMEOUT_S)) == (rest, code)
     assert is_gone(int(pid))

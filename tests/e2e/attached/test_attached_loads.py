@@ -41,7 +41,7 @@ def threads() -> list[str]:
     """Threads of attachments in this process."""
     names = (one.name for one in threading.enumerate())
     # Those of calls to models belong to the process, and wait for the next call.
-    others = ("alipes-serve-", "alipes-call_")
+    others = ("alipes-serve-", "alipes-call_", "alipes-predictor-calls")
     return sorted(name for name in names if name.startswith("alipes-") and not name.startswith(others))
 
 

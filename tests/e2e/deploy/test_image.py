@@ -170,10 +170,10 @@ def test_another_model_makes_one_layer_anew(made: Made, tmp_path: Path) -> None:
 def test_the_table_says_what_went_in(made: Made, tmp_path: Path) -> None:
     done = made.again("--output", str(tmp_path / "image"), "--name", "team/models:7")
     assert [row[0] for row in done.rows] == [
-        *("LAYER", "interpreter", "packages", "alipes", "sbom", "image", "digest", "written"),
+        *("LAYER", "interpreter", "packages", "alipes", "sbom", "image", "digest", "written", "load"),
     ]
-    assert done.rows[-2][1].startswith("sha256:")
-    assert done.rows[-1][-1] == "localhost/team/models:7"
+    assert done.rows[-3][1].startswith("sha256:")
+    assert done.rows[-2][-1] == "localhost/team/models:7"
 
 
 def test_python_in_it_loads_nothing_of_this_machine(root: Path) -> None:

@@ -177,8 +177,9 @@ def test_the_words_of_a_client_take_the_same_arguments() -> None:
         "call",
         "stream",
         "infer",
+        "servers",
         *(name for name in dir(Client) if "traffic" in name),
-    }  # HTTP alone has it
+    }  # HTTP alone has it, and a stream has one server
     names = {name for name in dir(Client) if not name.startswith("_")} - others - memory
     assert names <= set(dir(StreamClient))
     for name in names:

@@ -7,6 +7,11 @@ from alipes.config.command_line import serve_command, split_arguments
 from alipes.config.flags import SERVE_FLAGS
 from alipes.errors import ConfigError
 
+WORKERS = (
+    "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }; "
+    "alipes repo add models iris.onnx makes a folder of one file"
+)
+
 
 def names(argv: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
     pairs, positional = split_arguments(argv)
@@ -77,14 +82,8 @@ def test_the_workers_that_kserve_adds_for_its_sdk_are_left_out() -> None:
         ("--no-allow-grpc", "say --allow-grpc=false"),
         ("--model-path", "name the folder of models by itself: alipes serve FOLDER"),
         ("--log-level=debug", "-v says more, -vv still more, -q less"),
-        (
-            "--workers",
-            "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }",
-        ),
-        (
-            "--workrs",
-            "a function says @alipes.model(instances=4), and a folder's config.pbtxt instance_group { count: 4 }",
-        ),
+        ("--workers", WORKERS),
+        ("--workrs", WORKERS),
     ],
 )
 def test_an_unknown_flag_is_answered_with_what_to_type_instead(word: str, mend: str) -> None:
