@@ -84,4 +84,5 @@ def test_a_store_that_is_not_there_costs_no_request(repository: Path, serve: Cal
     server.wait_for_output("the payload log's sink did not take 2 payloads: EndpointConnectionError")
     for _ in range(20):
         ask(server)
+    server.wait_for_output("the payload log's sink did not take")  # the log follows the counts
     assert server.output.count("the payload log's sink did not take") == 1

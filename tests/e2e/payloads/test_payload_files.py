@@ -85,6 +85,7 @@ def test_a_folder_that_cannot_be_written_costs_no_request(
     for _ in range(20):
         post(server)
     until(lambda: failed(server) >= 2, "what was not written is counted")
+    server.wait_for_output("the payload log's sink did not take")  # the log follows the counts
     assert server.output.count("the payload log's sink did not take") == 1
     place.unlink()
     post(server)

@@ -276,5 +276,6 @@ def test_a_sink_that_is_not_there_is_reported_once(repository: Path, serve: Call
     for _ in range(10):
         post(server, "double", BODY)
     until(lambda: metrics(server)["failed"] >= 3, "what was tried is counted")
+    server.wait_for_output("the payload log's sink did not take")  # the log follows the counts
     assert server.output.count("the payload log's sink did not take") == 1
     server.stop()  # without a word about those that wait, and without a wait for them
