@@ -84,17 +84,16 @@ impl Service {
     /// `Unsupported` where a step calls a service elsewhere, and the error of a model that does not serve.
     #[cold]
     pub fn with_models(&self, graph: &Arc<Graph>) -> Result<TensorGraph, InferError> {
-        let model = |destination: &Destination| {
-            match destination {
+        let model = |destination: &Destination| match destination {
             Destination::Model(model) => self.lookup(model, ""),
             Destination::Url(url) => self.model_of(destination).ok_or_else(|| {
                 let text = format!(
-                    "graph '{}' calls {}, which is no model of this server, so it takes no tensors: send JSON over HTTP",
+                    "graph '{}' calls {}, which is no model of this server, so it takes no tensors: send JSON \
+                     over HTTP",
                     graph.name, url.text
                 );
                 InferError::new(Code::Unsupported, text)
             }),
-        }
         };
         let models = graph.services().iter().map(model).collect::<Result<Vec<_>, _>>()?;
         Ok(TensorGraph { graph: Arc::clone(graph), models })

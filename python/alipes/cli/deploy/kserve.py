@@ -38,6 +38,9 @@ What KServe would refuse, or take and not do, is refused, with all faults at onc
 kserve_app: Final = typer.Typer(help=_HELP, short_help="Write what runs servers on KServe, and change it.")
 
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The name of the InferenceService.")]
+Canary: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="[CANARY]", show_default=False, help="Which, where there are several.")
+]
 DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="Have it checked by the API server; change nothing.")
 ]
@@ -186,9 +189,7 @@ def scale(  # noqa: PLR0913, PLR0917  # one parameter is one option
 def share(  # noqa: PLR0913, PLR0917  # one parameter is one option
     name: Name,
     percent: Annotated[int, typer.Argument(metavar="PERCENT", min=0, max=100, help="Of all requests.")],
-    canary: Annotated[
-        str | None, typer.Argument(metavar="[CANARY]", show_default=False, help="Which, where there are several.")
-    ] = None,
+    canary: Canary = None,
     dry_run: DryRun = False,
     wait: Wait = True,
     timeout: Timeout = None,
@@ -208,9 +209,7 @@ def share(  # noqa: PLR0913, PLR0917  # one parameter is one option
 @kserve_app.command(short_help="Give a canary all requests.")
 def promote(  # noqa: PLR0913, PLR0917  # one parameter is one option
     name: Name,
-    canary: Annotated[
-        str | None, typer.Argument(metavar="[CANARY]", show_default=False, help="Which, where there are several.")
-    ] = None,
+    canary: Canary = None,
     dry_run: DryRun = False,
     wait: Wait = True,
     timeout: Timeout = None,
