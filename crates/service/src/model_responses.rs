@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use alipes_protocol::{InferError, InferRequest, InferResponse};
+use alipes_protocol::{InferError, InferRequest, InferResponse, Tensor};
 use alipes_request::check::explain_refusal;
 use alipes_request::inflight::OwnedAdmission;
 use alipes_request::mailbox::{Mailbox, Response, Responses};
-use alipes_request::responder::{Reply, Responder};
+use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::model::ModelVersion;
+use alipes_runtime::traffic::OpenOutcome;
 use compact_str::CompactString;
 
 use super::Service;
@@ -41,13 +42,15 @@ impl Service {
             Box::pin(submit_beside(model, request, arrived, respond)).await
         };
         if let Err(error) = &submitted {
+            self.count_outcome(model, arrived, Err(error));
             exchange.iter().for_each(|exchange| exchange.end(Err(error)));
             self.log_request(model, &id, alipes_clock::elapsed(arrived), Some(error));
         }
         let record = self.log.is_verbose().then(|| RequestRecord::new(&self.events, model, &id, arrived));
+        let outcome = self.open_outcome(model, arrived);
         let caller = CallerEnd::of(Arc::clone(model));
         let responses = submitted.map_err(|error| explain_refusal(&model.spec, self.config.triton_release, error))?;
-        Ok(ModelResponses { id, responses, caller, record, exchange, _inside: inside })
+        Ok(ModelResponses { id, responses, caller, record, exchange, outcome, _inside: inside })
     }
 }
 
@@ -61,6 +64,8 @@ pub(super) struct ModelResponses {
     record: Option<RequestRecord>,
     /// Its place in the payload log.
     exchange: Option<Exchange>,
+    /// Its place in the outcomes of its version.
+    outcome: Option<Box<OpenOutcome>>,
     _inside: Option<OwnedAdmission>,
 }
 
@@ -69,6 +74,9 @@ impl ModelResponses {
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Response>> {
         let Some(response) = ready!(self.responses.poll_next(context)) else { return Poll::Ready(None) };
         self.caller.is_answered = response.last;
+        if let Some(outcome) = &mut self.outcome {
+            outcome.take(alipes_clock::now(), outputs_of(response.answer.as_ref()), response.last);
+        }
         if let Some(answer) = &response.answer {
             if let (Some(record), Err(error)) = (&mut self.record, answer) {
                 record.failed(error);
@@ -93,4 +101,9 @@ impl ModelResponses {
             outputs,
         }
     }
+}
+
+/// The outputs of a response, or its error; none of an end without one.
+pub(super) fn outputs_of(answer: Option<&Answer>) -> Option<Result<&[Tensor], &InferError>> {
+    answer.map(|answer| answer.as_ref().map(|reply| &reply.outputs[..]))
 }

@@ -20,6 +20,7 @@ use alipes_request::inflight::OwnedAdmission;
 use alipes_request::mailbox::{Caller, Mailbox, Response};
 use alipes_request::responder::{Answer, Reply, Responder};
 use alipes_runtime::model::ModelVersion;
+use alipes_runtime::traffic::OpenOutcome;
 use alipes_shared_memory::Held;
 use compact_str::CompactString;
 use slab::Slab;
@@ -27,6 +28,7 @@ use slab::Slab;
 use super::Service;
 use super::finishing::Finishing;
 use super::graph::{GRAPH_VERSION, GraphResponses, TensorGraph};
+use super::model_responses::outputs_of;
 use super::offload::offload;
 use super::payloads::Exchange;
 
@@ -81,6 +83,8 @@ struct OpenRequest {
     ended: bool,
     /// Its place in the payload log.
     exchange: Option<Exchange>,
+    /// Its place in the outcomes of its version.
+    outcome: Option<Box<OpenOutcome>>,
 }
 
 /// A request that was submitted to a model.
@@ -163,8 +167,9 @@ impl Session {
         let mut submission = None;
         let submitted = entered.and_then(|inside| {
             if model.submits_at_once(&request) {
-                let caller = model.submit(request, arrived, || Responder::into_mailbox(&self.mailbox, key as u64))?;
-                return Ok((inside, caller));
+                let submitted = model.submit(request, arrived, || Responder::into_mailbox(&self.mailbox, key as u64));
+                let count = |error: &InferError| self.service.count_outcome(&model, arrived, Err(error));
+                return Ok((inside, submitted.inspect_err(count)?));
             }
             let (responder, caller) = Responder::into_mailbox(&self.mailbox, key as u64);
             submission = Some(submission_of(key, &model, request, arrived, responder));
@@ -172,8 +177,9 @@ impl Session {
         });
         match submitted {
             Ok((_inside, caller)) => {
+                let outcome = self.service.open_outcome(&model, arrived);
                 let model = Some(Submitted { version: model, arrived, trace, finishing, caller, _inside });
-                self.admit(OpenRequest { model, ..open });
+                self.admit(OpenRequest { model, outcome, ..open });
             }
             Err(error) => self.refuse_open(open, self.explained(&model, error)),
         }
@@ -284,6 +290,7 @@ impl Session {
             let Response { tag, answer, last } = self.arrived.pop_front()?;
             let key = usize::try_from(tag).ok()?;
             let open = self.requests.get_mut(key)?;
+            open.count(answer.as_ref(), last);
             let is_next = self.order.front() == Some(&key) && open.held.is_none() && last;
             if !open.ordered || is_next {
                 return Some((key, answer, last));
@@ -421,6 +428,15 @@ impl OpenRequest {
             held: None,
             ended: false,
             exchange: None,
+            outcome: None,
+        }
+    }
+
+    /// Counts a response, as it arrives. An ordinary model answers with its first, whatever follows.
+    fn count(&mut self, answer: Option<&Answer>, last: bool) {
+        if let Some(outcome) = &mut self.outcome {
+            let answer = answer.filter(|_| self.held.is_none());
+            outcome.take(alipes_clock::now(), outputs_of(answer), last);
         }
     }
 

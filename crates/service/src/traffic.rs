@@ -7,7 +7,7 @@ use std::time::Instant;
 use alipes_protocol::{InferError, InferRequest, Tensor};
 use alipes_request::check::has_id;
 use alipes_runtime::model::ModelVersion;
-use alipes_runtime::traffic::{ShadowSettings, TrafficSplit};
+use alipes_runtime::traffic::{OpenOutcome, ShadowSettings, TrafficSplit};
 use alipes_stats::outcomes::OutcomesDocument;
 use serde::Serialize;
 
@@ -67,6 +67,13 @@ impl Service {
             let is_batched = model.spec.max_batch_size > 0;
             split.count(model.spec.version, is_batched, alipes_clock::elapsed(arrived), outcome);
         }
+    }
+
+    /// The outcome of a request with any number of responses, where the requests of its model are divided.
+    #[inline]
+    pub(super) fn open_outcome(&self, model: &ModelVersion, arrived: Instant) -> Option<Box<OpenOutcome>> {
+        let split = self.context.traffic.of(&model.name)?;
+        split.open(model.spec.version, model.spec.max_batch_size > 0, arrived).map(Box::new)
     }
 
     /// Divides the requests of a model from now on; no weights leave them to its highest version again, or, beside a

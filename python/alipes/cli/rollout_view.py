@@ -12,7 +12,7 @@ from rich.text import Text
 from alipes.cli.amounts import span
 
 if TYPE_CHECKING:
-    from alipes.rollout import Finding, Look, Outcomes, RolloutEnd, RolloutPlan
+    from alipes.rollout import Finding, Look, Outcomes, RolloutEnd, RolloutPlan, TimeCounts
 
 __all__ = ["end_of", "line_of", "table_of"]
 
@@ -48,11 +48,13 @@ def end_of(end: RolloutEnd, plan: RolloutPlan) -> str:
 
 def table_of(look: Look) -> RenderableType:
     """One look as two tables: what became of the requests, and what that says."""
+    both = (("stable", look.stable), ("candidate", look.candidate))
+    streams = any(outcomes.interval.total for _, outcomes in both)
     versions = Table(box=None, pad_edge=False)
-    for heading in ("", "requests", "failed", "median", "99 %"):
+    for heading in ("", "requests", "failed", "median", "99 %", *(["interval, 99 %"] if streams else [])):
         versions.add_column(heading, justify="left" if not heading else "right")
-    for name, outcomes in (("stable", look.stable), ("candidate", look.candidate)):
-        versions.add_row(name, *_cells(outcomes))
+    for name, outcomes in both:
+        versions.add_row(name, *_cells(outcomes), *([_quantile(outcomes.interval, 0.99)] if streams else []))
     findings = Table(box=None, pad_edge=False)
     for heading in ("compared", "worse by", "tolerated", "verdict"):
         findings.add_column(heading)
@@ -71,10 +73,12 @@ def _silence(look: Look) -> str:
 
 def _cells(outcomes: Outcomes) -> tuple[str, str, str, str]:
     failed = f"{outcomes.failed / outcomes.requests:.2%}" if outcomes.requests else "-"
-    if not outcomes.answered:
-        return str(outcomes.requests), failed, "-", "-"
-    median, high = (outcomes.latency_at(outcomes.answered * quantile) for quantile in (0.5, 0.99))
-    return str(outcomes.requests), failed, span(median), span(high)
+    median, high = (_quantile(outcomes.latency, quantile) for quantile in (0.5, 0.99))
+    return str(outcomes.requests), failed, median, high
+
+
+def _quantile(times: TimeCounts, quantile: float) -> str:
+    return span(times.at(times.total * quantile)) if times.total else "-"
 
 
 def _interval(finding: Finding) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alipes.rollout.drive import Look, RolloutEnd, run_rollout
 from alipes.rollout.journal import Journal
-from alipes.rollout.outcomes import Outcomes
+from alipes.rollout.outcomes import Outcomes, TimeCounts
 from alipes.rollout.plan import RolloutPlan
 from alipes.rollout.verdict import Finding, Judgement, Tolerance, Verdict, judge
 
@@ -16,6 +16,7 @@ __all__ = [
     "Outcomes",
     "RolloutEnd",
     "RolloutPlan",
+    "TimeCounts",
     "Tolerance",
     "Verdict",
     "judge",

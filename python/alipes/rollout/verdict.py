@@ -19,12 +19,12 @@ from typing import Final
 
 import numpy as np
 
-from alipes.rollout.outcomes import Floats, Outcomes
+from alipes.rollout.outcomes import Floats, Outcomes, TimeCounts
 
 __all__ = ["Finding", "Judgement", "Tolerance", "Verdict", "judge"]
 
 _QUANTILE: Final = 0.99
-"""The latency that is compared: what one answer of a hundred exceeds."""
+"""The time that is compared, of latencies and of intervals: what one answer of a hundred exceeds."""
 
 _FEWEST: Final = 50
 """Fewest answers of which anything is said."""
@@ -44,7 +44,8 @@ class Tolerance:
 
     Attributes:
         errors: Share of failed requests, beyond that of the version that it replaces.
-        latency: The 99th percentile of latency, as a share beyond that of the other version.
+        latency: The 99th percentile of the time to the first response, and that of the time between the responses of a
+            stream, each as a share beyond that of the other version.
         drift: Largest distance between the distributions of an output, from 0 for equal to 1 for disjoint.
         confidence: Probability with which the verdict of a whole rollout is right.
     """
@@ -60,7 +61,7 @@ class Finding:
     """One comparison.
 
     Attributes:
-        about: What is compared: `errors`, `latency`, or `output NAME`.
+        about: What is compared: `errors`, `latency`, `response interval` of streams, or `output NAME`.
         verdict: What it says.
         low: The least that the difference may be, at the confidence.
         high: The most.
@@ -101,9 +102,15 @@ def judge(stable: Outcomes, candidate: Outcomes, tolerance: Tolerance, looks: in
 def _findings(stable: Outcomes, candidate: Outcomes, tolerance: Tolerance, looks: int) -> Iterator[Finding]:
     outputs = sorted({*stable.samples, *candidate.samples})
     # Bonferroni: the looks and the comparisons share what may go wrong, so that together they keep the confidence.
-    alpha = (1 - tolerance.confidence) / (looks * (2 + len(outputs)))
+    streams = stable.interval.total + candidate.interval.total > 0
+    alpha = (1 - tolerance.confidence) / (looks * (2 + streams + len(outputs)))
     yield _finding("errors", _errors(stable, candidate, alpha), tolerance.errors)
-    yield _finding("latency", _latency(stable, candidate, alpha), tolerance.latency)
+    yield _finding("latency", _times(stable.latency, candidate.latency, alpha), tolerance.latency)
+    if streams:
+        # A whole stream takes as long as it has responses, which depends on what was asked: the time between two does
+        # not.
+        interval = _times(stable.interval, candidate.interval, alpha)
+        yield _finding("response interval", interval, tolerance.latency)
     none = np.zeros(0)
     for name in outputs:
         distance = _distance(stable.samples.get(name, none), candidate.samples.get(name, none), alpha)
@@ -142,13 +149,13 @@ def _wilson(outcomes: Outcomes, z: float) -> tuple[float, float]:
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-def _latency(stable: Outcomes, candidate: Outcomes, alpha: float) -> tuple[float, float]:
+def _times(stable: TimeCounts, candidate: TimeCounts, alpha: float) -> tuple[float, float]:
     """The ratio of the quantiles, less one.
 
     The rank of a quantile among n answers is a binomial number, so the answers at two ranks enclose the quantile
     whatever the distribution is. The logarithm of the ratio is taken for normal, with the halves of both intervals.
     """
-    if min(stable.answered, candidate.answered) * (1 - _QUANTILE) < _FEWEST / 10:
+    if min(stable.total, candidate.total) * (1 - _QUANTILE) < _FEWEST / 10:
         return -1.0, math.inf
     z = NormalDist().inv_cdf(1 - alpha / 2)
     before, after = _quantile(stable, z), _quantile(candidate, z)
@@ -158,12 +165,12 @@ def _latency(stable: Outcomes, candidate: Outcomes, alpha: float) -> tuple[float
     return math.expm1(low), math.expm1(high)
 
 
-def _quantile(outcomes: Outcomes, z: float) -> tuple[float, float, float]:
+def _quantile(times: TimeCounts, z: float) -> tuple[float, float, float]:
     """The quantile between what it is at least and at most, each at least a microsecond."""
-    count = outcomes.answered
+    count = times.total
     half = z * math.sqrt(count * _QUANTILE * (1 - _QUANTILE))
     ranks = (count * _QUANTILE - half, count * _QUANTILE, count * _QUANTILE + half)
-    low, middle, high = (max(outcomes.latency_at(min(max(rank, 0.0), count - 1)), 1.0) for rank in ranks)
+    low, middle, high = (max(times.at(min(max(rank, 0.0), count - 1)), 1.0) for rank in ranks)
     return low, middle, high
 
 

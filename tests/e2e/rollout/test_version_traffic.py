@@ -218,6 +218,7 @@ def test_sequences_stay_with_the_version_where_they_began(
         for sequence in (7, "text"):
             stream.send("flow", name, update, sequence, start=True)
             stream.receive()
+        assert client.traffic_outcomes("flow")[1]["answered"] == 2
         client.set_traffic("flow", {2: 1})
         for sequence in (7, "text"):
             stream.send("flow", name, update, sequence)

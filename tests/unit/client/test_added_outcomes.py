@@ -45,6 +45,13 @@ def test_a_quiet_server_weighs_as_much_as_its_answers() -> None:
     assert samples.count(2.0) == 100
 
 
+def test_intervals_of_streams_add_up_beside_servers_without_any() -> None:
+    first = outcomes([5, 5], 0, [], response_interval_us=[[20, 1], [30, 2]])
+    second = outcomes([5], 0, [], response_interval_us=[[30, 1]])
+    added = added_outcomes([{1: first}, {1: second}, {1: outcomes([5], 0, [])}])
+    assert added == {1: outcomes([5] * 4, 0, [], response_interval_us=[[20, 1], [30, 3]])}
+
+
 def test_comparisons_with_a_shadow_add_up() -> None:
     def compared(number: int, largest: dict[str, float]) -> dict[str, Any]:
         counts = {"compared": number, "different": 1, "failed": 2, "dropped": 3}

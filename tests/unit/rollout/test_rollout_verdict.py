@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from alipes.rollout.outcomes import Outcomes
+from alipes.rollout.outcomes import Outcomes, TimeCounts
 from alipes.rollout.verdict import Tolerance, Verdict, judge
 
 RUNS = 200
@@ -18,26 +19,28 @@ LOOKS = 20
 Generator = np.random.Generator
 
 
+def counted(times_us: np.ndarray) -> TimeCounts:
+    """Times to two digits, as the server's histogram has them."""
+    return TimeCounts(*np.unique(np.round(times_us, -1), return_counts=True))
+
+
 def outcomes(random: Generator, *, errors: float, slower: float, drift: float) -> Outcomes:
     """Outcomes between two looks: latencies of a log-normal distribution, in a histogram as the server keeps it."""
     failed = int(random.binomial(STEP, errors))
     latencies = np.exp(random.normal(np.log(4_000), 0.5, STEP - failed)) * slower
-    # Two digits, as the server's histogram has them.
-    edges = np.round(latencies, -1)
-    values, counts = np.unique(edges, return_counts=True)
     answered = STEP - failed
-    return Outcomes(answered, failed, values, counts, {"Y": random.normal(drift, 1.0, answered)[:1_000]})
+    return Outcomes(answered, failed, counted(latencies), {"Y": random.normal(drift, 1.0, answered)[:1_000]})
 
 
 def joined(before: Outcomes, later: Outcomes) -> Outcomes:
     """What the server has counted after a further look."""
-    latencies = np.union1d(before.latencies_us, later.latencies_us)
-    counts = np.zeros(len(latencies), np.int64)
-    for one in (before, later):
-        counts[np.searchsorted(latencies, one.latencies_us)] += one.counts
+    times_us = np.union1d(before.latency.times_us, later.latency.times_us)
+    counts = np.zeros(len(times_us), np.int64)
+    for one in (before.latency, later.latency):
+        counts[np.searchsorted(times_us, one.times_us)] += one.counts
     samples = np.concatenate([before.samples.get("Y", np.zeros(0)), later.samples["Y"]])[-4_096:]
     answered, failed = before.answered + later.answered, before.failed + later.failed
-    return Outcomes(answered, failed, latencies, counts, {"Y": samples})
+    return Outcomes(answered, failed, TimeCounts(times_us, counts), {"Y": samples})
 
 
 def verdict_of(seed: int, **worse: float) -> tuple[Verdict, int]:
@@ -71,7 +74,7 @@ def test_at_most_one_verdict_of_twenty_is_wrong(worse: dict[str, float], right: 
 
 
 def test_a_handful_of_requests_gives_no_verdict() -> None:
-    few = Outcomes(40, 9, np.array([100.0]), np.array([40]), {"Y": np.ones(40)})
+    few = Outcomes(40, 9, TimeCounts.read([[100, 40]]), {"Y": np.ones(40)})
     judgement = judge(few, few, Tolerance())
     assert judgement.verdict is Verdict.OPEN
     assert {finding.verdict for finding in judgement.findings} == {Verdict.OPEN}
@@ -80,7 +83,7 @@ def test_a_handful_of_requests_gives_no_verdict() -> None:
 def test_outputs_that_differ_in_kind_are_found_beside_good_latencies() -> None:
     random = np.random.default_rng(1)
     stable = outcomes(random, errors=0.0, slower=1.0, drift=0.0)
-    swapped = Outcomes(stable.answered, 0, stable.latencies_us, stable.counts, {"Y": -5 + stable.samples["Y"]})
+    swapped = replace(stable, samples={"Y": -5 + stable.samples["Y"]})
     judgement = judge(stable, swapped, Tolerance())
     assert judgement.verdict is Verdict.WORSE
     assert [finding.about for finding in judgement.findings if finding.verdict is Verdict.WORSE] == ["output Y"]
@@ -92,4 +95,30 @@ def test_a_latency_has_its_rank_among_all_answers() -> None:
     )
     assert (both.answered, both.failed, both.requests) == (5, 1, 6)
     assert {name: values.tolist() for name, values in both.samples.items()} == {"Y": [1, 2]}
-    assert [both.latency_at(rank) for rank in (0, 1.9, 2, 3, 4, 99)] == [10, 10, 20, 30, 30, 30]
+    assert [both.latency.at(rank) for rank in (0, 1.9, 2, 3, 4, 99)] == [10, 10, 20, 30, 30, 30]
+
+
+def test_a_stream_whose_responses_come_slower_is_worse_whatever_its_length() -> None:
+    random = np.random.default_rng(3)
+    first = counted(np.exp(random.normal(np.log(90_000), 0.3, 5_000)))
+
+    def streams(interval_us: float) -> Outcomes:
+        interval = counted(np.exp(random.normal(np.log(interval_us), 0.3, 4_000)))
+        return Outcomes(5_000, 0, first, {}, interval)
+
+    for slower, verdict in ((1.0, Verdict.GOOD), (1.5, Verdict.WORSE)):
+        judgement = judge(streams(30_000), streams(30_000 * slower), Tolerance())
+        assert {finding.about: finding.verdict for finding in judgement.findings} == {
+            "errors": Verdict.GOOD,
+            "latency": Verdict.GOOD,
+            "response interval": verdict,
+        }
+    # One that has stopped to send several responses cannot be compared, so it is not promoted.
+    assert judge(streams(30_000), Outcomes(5_000, 0, first), Tolerance()).verdict is Verdict.OPEN
+
+
+def test_intervals_are_read_where_a_server_counts_streams() -> None:
+    document = {"answered": 3, "failed": 0, "latency_us": [[10, 3]], "samples": {}}
+    assert Outcomes.read(document).interval.total == 0
+    read = Outcomes.read({**document, "response_interval_us": [[4, 1], [6, 1]]})
+    assert (read.interval.total, read.interval.at(1.5)) == (2, 6)

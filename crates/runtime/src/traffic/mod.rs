@@ -2,19 +2,21 @@
 
 mod difference;
 mod elements;
+mod open_outcome;
 mod sample;
 mod shadow;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alipes_protocol::{Code, CorrelationId, InferError, Tensor};
-use alipes_stats::outcomes::{Outcomes, OutcomesDocument};
+use alipes_stats::outcomes::{AnswerTimes, Outcomes, OutcomesDocument};
 use arc_swap::ArcSwap;
 use xxhash_rust::xxh3::xxh3_64;
 
+pub use open_outcome::OpenOutcome;
 use sample::sample_of;
 use shadow::Shadow;
 pub use shadow::{CopyPermit, ShadowSettings};
@@ -182,12 +184,17 @@ impl TrafficSplit {
         let Some(outcomes) = self.outcomes.get(&version) else { return };
         match outcome {
             Ok(outputs) => {
-                let samples = outputs.iter().filter_map(|output| Some((&*output.name, sample_of(output, is_batched)?)));
-                outcomes.answered(spent, samples);
+                let times = AnswerTimes { latency: spent, interval: None };
+                outcomes.answered(times, samples_of(outputs, is_batched));
             }
             Err(error) if is_of_caller(error.code) => {}
             Err(_) => outcomes.failed(),
         }
+    }
+
+    /// The outcome of a request of a version that has any number of responses; none for a version that is not counted.
+    pub fn open(self: &Arc<Self>, version: i64, is_batched: bool, arrived: Instant) -> Option<OpenOutcome> {
+        self.outcomes.contains_key(&version).then(|| OpenOutcome::new(Arc::clone(self), version, is_batched, arrived))
     }
 
     /// What became of the requests since the weights are these, by version.
@@ -219,6 +226,11 @@ fn share_at<T>(point: u64, shares: impl DoubleEndedIterator<Item = (T, u32)> + C
         }
     }
     None
+}
+
+/// One number of each output that has one.
+fn samples_of(outputs: &[Tensor], is_batched: bool) -> impl Iterator<Item = (&str, f64)> {
+    outputs.iter().filter_map(move |output| Some((&*output.name, sample_of(output, is_batched)?)))
 }
 
 /// Whether an error says that the request was wrong, or its caller left.

@@ -409,9 +409,11 @@ class AsyncClient(PlainClient):
     ) -> dict[int, dict[str, Any]]:
         """What became of the requests for a model since its weights are what they are, by version. Over HTTP alone.
 
-        Of each version `answered` and `failed` requests, `latency_us` as pairs of a time and how many answers took
-        about so long, and `samples`, one number of each of the newest answers, by output. Streams do not count. Of
-        several servers, what became of the requests at all of them together.
+        Of each version `answered` and `failed` requests, `latency_us` as pairs of a time and how many answers began
+        after about so long, and `samples`, one number of each of the newest answers, by output. A request with several
+        responses counts once, when it ends: its latency and its samples are those of the first response, and
+        `response_interval_us` has the mean time between two responses. Of several servers, what became of the requests
+        at all of them together.
 
         Raises:
             NotFound: If the server has no model of that name; the error names those that it has.

@@ -29,21 +29,30 @@ def added_outcomes(found: Sequence[Mapping[int, Mapping[str, Any]]]) -> dict[int
 
 
 def _added(parts: Sequence[Mapping[str, Any]]) -> Document:
-    latencies: Counter[int] = Counter()
-    for part in parts:
-        for time_us, count in part["latency_us"]:
-            latencies[time_us] += count
     outputs = sorted({name for part in parts for name in part["samples"]})
     document: Document = {
         "answered": sum(part["answered"] for part in parts),
         "failed": sum(part["failed"] for part in parts),
-        "latency_us": [[time_us, latencies[time_us]] for time_us in sorted(latencies)],
+        "latency_us": _times(part["latency_us"] for part in parts),
         "samples": {name: _samples(name, [part for part in parts if name in part["samples"]]) for name in outputs},
     }
+    # A server names intervals where there were streams.
+    intervals = _times(part.get("response_interval_us", ()) for part in parts)
+    if intervals:
+        document["response_interval_us"] = intervals
     comparisons = [part["comparison"] for part in parts if "comparison" in part]
     if comparisons:
         document["comparison"] = _compared(comparisons)
     return document
+
+
+def _times(counted: Iterable[Sequence[Sequence[int]]]) -> list[list[int]]:
+    """Times in microseconds, ascending, each with how often all servers saw it."""
+    counts: Counter[int] = Counter()
+    for pairs in counted:
+        for time_us, count in pairs:
+            counts[time_us] += count
+    return [[time_us, counts[time_us]] for time_us in sorted(counts)]
 
 
 def _samples(name: str, parts: Sequence[Mapping[str, Any]]) -> list[float]:
