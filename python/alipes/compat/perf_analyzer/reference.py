@@ -17,11 +17,12 @@ _HEAD: Final = """\
 
 <!-- Written by `make docs`; change python/alipes/compat/perf_analyzer/options.py, not this page. -->
 
-What `alipes perf_analyzer` takes, as [its page](../how-to/perf-analyzer.md) shows. Long names may be cut short as long
-as one flag has them; of a flag that stands twice, the last counts; what is no flag is left alone.
+The flags of `alipes perf_analyzer`; [perf_analyzer's command line](../how-to/perf-analyzer.md) shows it at work. A long
+name may be abbreviated to any beginning that no other flag has. If a flag that may not be repeated is given twice, the
+last value counts. Words that are neither a flag nor its value are ignored.
 
-**served**: does what it says. **older**: another flag took its place, and it still works. **refused**: an error that
-names it, with exit status 3.
+**served**: the flag does what the table says. **older**: another flag has replaced it, and it still works. **refused**:
+the command ends with an error that names the flag, and exit status 3.
 
 | Flag | Status | What it does, or why not |
 |---|---|---|

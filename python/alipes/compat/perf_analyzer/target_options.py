@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, Literal, cast
 
 from alipes.compat.perf_analyzer.failures import Exit, Failed, OptionFailed
+from alipes.compat.perf_analyzer.options import C_API, LANGUAGE_MODELS, OTHER_METHODS
 from alipes.compat.perf_analyzer.parser import Argument
 from alipes.compat.perf_analyzer.settings import Target
 from alipes.compat.perf_analyzer.values import choice, existing_file, integer
@@ -15,9 +16,9 @@ __all__ = ["read_target"]
 
 _SERVICES: Final = ("triton", "tfserving", "torchserve", "kserve_v1", "http")
 _REFUSED_SERVICES: Final = {
-    "openai": "language models are not served",
-    "triton_c_api": "there is no C API of a server to load",
-    "dynamic_grpc": "calls of other gRPC services are not served",
+    "openai": LANGUAGE_MODELS,
+    "triton_c_api": C_API,
+    "dynamic_grpc": OTHER_METHODS,
 }
 _SERVICES_WANTED: Final = "The available options are 'triton', 'tfserving', 'torchserve', 'kserve_v1', or 'http'."
 _PORTS: Final = {"http": "localhost:8000", "grpc": "localhost:8001"}
