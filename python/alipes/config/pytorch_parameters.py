@@ -49,7 +49,13 @@ PYTORCH_PARAMETERS: Final[tuple[Parameter, ...]] = (
     Parameter("ENABLE_TENSOR_FUSER", "text", "works", "`false` keeps the executor from fusing operators."),
     Parameter("DISABLE_CUDNN", "text", "works", "`true` runs without cuDNN, on a GPU."),
     Parameter("ENABLE_NVFUSER", "text", "ignored", "Fuse operators by nvFuser.", "PyTorch has it no more"),
-    Parameter("ENABLE_CACHE_CLEANING", "text", "ignored", "Empty the cache of GPU memory.", "models run on the CPU"),
+    Parameter(
+        "ENABLE_CACHE_CLEANING",
+        "text",
+        "ignored",
+        "Empty PyTorch's cache of GPU memory after each execution.",
+        "PyTorch keeps the memory for the next execution",
+    ),
 )
 
 

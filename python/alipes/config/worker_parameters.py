@@ -64,7 +64,11 @@ WORKER_PARAMETERS: Final[tuple[Parameter, ...]] = (
         "ready.",
     ),
     Parameter(
-        "enable_custom_tracing", "text", "ignored", "Let the model add to traces.", "requests are not traced yet"
+        "enable_custom_tracing",
+        "text",
+        "ignored",
+        "Let the model write spans of its own into traces.",
+        "traces have the server's spans only",
     ),
 )
 

@@ -172,7 +172,8 @@ def test_a_model_may_bring_its_environment(plan: Plan, model: Path) -> None:
 
 def test_what_does_nothing_gives_a_notice(plan: Plan) -> None:
     made = plan('parameters { key: "enable_custom_tracing" value { string_value: "true" } }')
-    assert made.notices == ("parameter 'enable_custom_tracing' of model 'm' is ignored: requests are not traced yet",)
+    notice = "parameter 'enable_custom_tracing' of model 'm' is ignored: traces have the server's spans only"
+    assert made.notices == (notice,)
 
 
 def test_the_file_may_have_another_name(plan: Plan, model: Path) -> None:
