@@ -12,7 +12,7 @@ from alipes.config.gpus import GpuUse
 from alipes.config.options import ServerOptions
 from alipes.config.schema import ModelConfig
 from alipes.config.spec import model_path
-from alipes.load import Load
+from alipes.model_load import Load
 
 __all__ = ["ALONE", "Backend", "Draft", "Engine", "Neighbours"]
 

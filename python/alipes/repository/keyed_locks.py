@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Generic, TypeVar
 
-from alipes.load import Load
+from alipes.model_load import Load
 
 __all__ = ["KeyedLocks"]
 

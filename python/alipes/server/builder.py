@@ -17,7 +17,7 @@ from alipes.config.changes import lasting_part, movable_part
 from alipes.config.schema import ModelConfig
 from alipes.disclosure import public
 from alipes.errors import ConfigError, ModelLoadError
-from alipes.load import Load
+from alipes.model_load import Load
 from alipes.repository.layout import ModelFolder
 from alipes.repository.stamp import FolderStamp
 from alipes.server.log import log

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from alipes.config.record_options import LogOptions
 from alipes.disclosure import public
 from alipes.errors import AlipesError
-from alipes.load import Load
+from alipes.model_load import Load
 from alipes.server.failures import LoadFailed
 from alipes.server.lifecycle import Lifecycle
 from alipes.server.loader import LoaderPool

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from alipes.errors import ModelLoadError, RepositoryError
-from alipes.load import Load, LoadCancelled
+from alipes.model_load import Load, LoadCancelled
 from alipes.repository.keyed_locks import KeyedLocks
 from alipes.repository.layout import ModelFolder
 from alipes.repository.repository import Repository

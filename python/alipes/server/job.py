@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from alipes.load import Load
+from alipes.model_load import Load
 from alipes.server.failures import LoadFailed
 from alipes.types import ModelKey
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from alipes.backends.registry import NOT_OFFERED_WORDS
 from alipes.config.advice import model_advice
 from alipes.errors import ModelLoadError
-from alipes.load import Load, LoadCancelled
+from alipes.model_load import Load, LoadCancelled
 from alipes.repository.keyed_locks import KeyedLocks
 from alipes.repository.layout import ModelFolder, holds_model
 from alipes.repository.repository import Listing, Repository

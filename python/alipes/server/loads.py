@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from alipes.load import Load
+from alipes.model_load import Load
 from alipes.types import ModelKey
 
 __all__ = ["LoadLimits", "Loads"]

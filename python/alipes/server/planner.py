@@ -15,7 +15,7 @@ from alipes.config.options import ServerOptions
 from alipes.config.override import parse_override
 from alipes.config.poll import poll_model
 from alipes.config.schema import ModelConfig
-from alipes.load import Load
+from alipes.model_load import Load
 from alipes.repository.layout import ModelFolder
 
 

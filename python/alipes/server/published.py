@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alipes.load import SUPERSEDED
+from alipes.model_load import SUPERSEDED
 from alipes.server.builder import Loaded, Origin
 from alipes.server.failures import LoadFailed, load_failed
 from alipes.server.follower import Follower

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from alipes.config.limits import MAX_ABANDONED_OF_MODEL, MAX_ABANDONED_STEPS
 from alipes.errors import ModelLoadError
-from alipes.load import Load
+from alipes.model_load import Load
 from alipes.server.log import log
 from alipes.types import ModelKey
 

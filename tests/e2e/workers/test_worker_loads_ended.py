@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from alipes.load import SUPERSEDED
+from alipes.model_load import SUPERSEDED
 from support.endpoints import Endpoint, HttpEndpoint, Refusal
 from support.notes import Notes
 from support.processes import is_gone

@@ -16,7 +16,7 @@ from alipes.backends.python.completion import ask_model
 from alipes.backends.python.interpreter import check_interpreter
 from alipes.backends.python.program import run_program, started, wait_unreaped
 from alipes.errors import ModelLoadError
-from alipes.load import Load, LoadCancelled
+from alipes.model_load import Load, LoadCancelled
 from support.waiting import until
 
 # Leaves the number of its process and that of one that it has started; neither ends by itself.

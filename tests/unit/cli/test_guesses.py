@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import shlex
 import tomllib
 from pathlib import Path
@@ -36,12 +37,15 @@ _NAMES: Final = {
     "deployments": (),
     "@alipes.model": OPTIONS,
     "alipes.serve": ("host",),
-    "import alipes": dir(alipes),
+    "import alipes": [*dir(alipes), *(file.name for file in pkgutil.iter_modules(alipes.__path__) if not file.ispkg)],
     "alipes.Client": inspect.signature(alipes.Client).parameters,
     "client.": dir(alipes.Client),
     "server.": dir(alipes.Server),
 }
-"""What there is where no command is typed."""
+"""What there is where no command is typed. In the package also its files: one that is imported would hide the hint.
+
+Its folders `graph` and `repository` may be words of the table, as they hold what these words mean.
+"""
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from alipes.load import Load, LoadCancelled
+from alipes.model_load import Load, LoadCancelled
 from alipes.repository.keyed_locks import KeyedLocks
 
 TIMEOUT_S = 30

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from alipes.load import SUPERSEDED
+from alipes.model_load import SUPERSEDED
 from alipes.server.failures import LoadFailed
 from alipes.server.lifecycle import Lifecycle
 from alipes.types import ModelKey

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from alipes.config.schema import ModelConfig
-from alipes.load import SUPERSEDED
+from alipes.model_load import SUPERSEDED
 from alipes.repository.layout import ModelFolder
 from alipes.repository.repository import Repository
 from alipes.server.control import Control

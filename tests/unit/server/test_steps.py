@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from alipes.config.limits import MAX_ABANDONED_OF_MODEL, MAX_ABANDONED_STEPS
 from alipes.errors import ModelLoadError
-from alipes.load import Load, LoadCancelled
+from alipes.model_load import Load, LoadCancelled
 from alipes.server.steps import Steps
 from alipes.types import ModelKey
 from support.waiting import until

@@ -12,7 +12,7 @@ from alipes.backends.python.program import run_program
 from alipes.config.limits import MAX_ENVIRONMENT_BYTES, MAX_ENVIRONMENT_FILES
 from alipes.config.paths import kind_of
 from alipes.errors import ModelLoadError
-from alipes.load import Load
+from alipes.model_load import Load
 
 __all__ = ["is_archive", "unpack"]
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from alipes.backends.python.program import nameless_file, started, wait_unreaped
 from alipes.config.limits import MAX_COMPLETION_BYTES
 from alipes.errors import ModelLoadError
-from alipes.load import Load
+from alipes.model_load import Load
 
 __all__ = ["ask_model"]
 

@@ -19,7 +19,7 @@ from alipes.backends.python.cache import unpacked
 from alipes.backends.python.interpreter import check_interpreter
 from alipes.config.paths import kind_of
 from alipes.errors import ConfigError
-from alipes.load import Load
+from alipes.model_load import Load
 
 __all__ = ["Environment", "find_environment"]
 

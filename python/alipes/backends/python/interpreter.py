@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from alipes.backends.python.program import run_program
 from alipes.errors import ModelLoadError
-from alipes.load import Load
+from alipes.model_load import Load
 
 __all__ = ["check_interpreter"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from alipes.load import Load
+from alipes.model_load import Load
 
 __all__ = ["Finished", "nameless_file", "run_program", "started", "wait_unreaped"]
 

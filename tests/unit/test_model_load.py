@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from alipes.load import SUPERSEDED, Load, LoadCancelled
+from alipes.model_load import SUPERSEDED, Load, LoadCancelled
 from alipes.types import ModelKey
 
 TIMEOUT_S = 30
@@ -24,7 +24,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("alipes.load.time", made)
+    monkeypatch.setattr("alipes.model_load.time", made)
     return made
 
 
