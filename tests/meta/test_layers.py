@@ -22,6 +22,7 @@ ALLOWED = {
     "process_folder": set(),
     "disclosure": set(),
     "model_load": set(),
+    "periodic": set(),
     "signature": set(),
     "synonyms": set(),
     "row_proof": {"signature"},
@@ -36,7 +37,18 @@ ALLOWED = {
     "backends": {"config", "disclosure", "model_load", "repository", "row_proof", "signature"},
     "worker": {"attached", "choices", "fitting", "row_proof", "signature", "synonyms"},
     "server": {"config", "disclosure", "model_load", "repository", "backends"},
-    "compat": {"attached", "client", "cloud", "config", "loadtest", "repository", "serve", "local_ports", "worker"},
+    "compat": {
+        "attached",
+        "client",
+        "cloud",
+        "config",
+        "loadtest",
+        "local_ports",
+        "periodic",
+        "repository",
+        "serve",
+        "worker",
+    },
     "quickstart": {"client", "loadtest"},
     "local_ports": set(),
     "handover": {"local_ports"},
@@ -55,7 +67,7 @@ ALLOWED = {
     "explainers": {"predictor", "worker"},
     # What holds the ports of a server that sleeps: it reads the server's flags and writes its log.
     "activation": {"config", "server"},
-    "advise": {"client", "config", "monitor", "tables", "tune"},
+    "advise": {"client", "config", "monitor", "periodic", "tables", "tune"},
     # Servers of this machine are started on use alone; jobs are written by `deploy` and sent by `cloud`.
     "batch": {"client", "cloud", "dask", "deploy", "fitting", "local_ports", "progress", "ray", "serve", "tables"},
     "dask": {"client", "serve"},
@@ -67,7 +79,7 @@ ALLOWED = {
     "graph": {"config", "deploy"},
     "cloud": {"progress"},
     # What perf_analyzer's flags in Model Analyzer's files mean.
-    "tune": {"client", "compat", "config", "loadtest", "plots", "serve", "tables"},
+    "tune": {"client", "compat", "config", "loadtest", "periodic", "plots", "serve", "tables"},
 }
 EVERYBODY = {"errors", "types", "_core", "datatypes", "lazily", "leaving", "process_folder"}
 # These may import anything.

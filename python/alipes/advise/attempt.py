@@ -12,6 +12,7 @@ from alipes.advise.reading import Flow, Reading, flows
 from alipes.config.override import from_document
 from alipes.config.render import config_json
 from alipes.errors import AlipesError
+from alipes.periodic import periodic
 from alipes.tune.variant import changed, provisional
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def attempt(client: Client, model: str, change: Change, before: Flow | None, sec
     tried = provisional(config, _SILENCE_S)
     client.load(model, config=tried)
     try:
-        with _Word(client, model, tried):
+        with periodic(lambda: _is_loaded(client, model, tried), _WORD_S, "alipes-advise-word"):
             first = Reading.now(client, model)
             threading.Event().wait(seconds)
             found = flows(first, Reading.now(client, model), client)
@@ -96,24 +97,10 @@ def _is_better(before: Flow | None, after: Flow | None) -> bool:
     return after.mean_ms < before.mean_ms and after.rate >= before.rate * 0.95
 
 
-class _Word:
-    """Says again and again that the change is still being tried, while a block runs."""
-
-    def __init__(self, client: Client, model: str, config: str) -> None:
-        self._client, self._model, self._config = client, model, config
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="alipes-advise-word", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._done.wait(_WORD_S):
-            try:
-                self._client.load(self._model, config=self._config)
-            except AlipesError:  # the server goes back by itself, and the next call says what is wrong
-                return
+def _is_loaded(client: Client, model: str, config: str) -> bool:
+    """Whether the server takes the word that the change is still being tried."""
+    try:
+        client.load(model, config=config)
+    except AlipesError:  # the server goes back by itself, and the next call says what is wrong
+        return False
+    return True

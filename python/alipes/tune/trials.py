@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from alipes.config.override import from_document
 from alipes.config.schema import ModelConfig
 from alipes.errors import AlipesError, ConfigError, ServeError
 from alipes.loadtest import Measuring, ModelRequests
+from alipes.periodic import periodic
 from alipes.process_folder import ProcessFolder
 from alipes.serve.flags import FlagValue
 from alipes.serve.server import Server
@@ -113,9 +113,9 @@ class ServerTrials:
     def _measure(self, running: _Running, point: Point) -> Outcome:
         server = running.server
         address = server.url if self._workload.protocol == "http" else server.grpc_url
-        before = usage(server.pid)
+        before, guard = usage(server.pid), _Guard(server, self._workload.max_memory_bytes)
         try:
-            with _Guard(server, self._workload.max_memory_bytes) as guard:
+            with periodic(guard.look, _LOOK_S, "alipes-tune-guard"):
                 outcome = measure(point, address, self._workload.requests, self._workload.measuring)
                 after = usage(server.pid)
         except AlipesError as error:
@@ -158,35 +158,24 @@ class _Running:
     stop: Callable[[], None]
 
 
+@dataclass
 class _Guard:
-    """Stops a server that holds too much memory, while a block runs."""
+    """Stops a server that holds too much memory; `reason` then says so."""
 
-    def __init__(self, server: Server, max_bytes: int) -> None:
-        self._server = server
-        self._max_bytes = max_bytes
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="alipes-tune-guard", daemon=True)
-        self.reason = ""
+    server: Server
+    max_bytes: int
+    reason: str = ""
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._done.wait(_LOOK_S):
-            held = resident_bytes(self._server.pid)
-            if held > self._max_bytes:
-                limit = self._max_bytes / 2**20
-                self.reason = f"it was stopped: it held {held / 2**20:,.0f} MiB, the limit is {limit:,.0f} MiB"
-                with suppress(AlipesError, OSError):
-                    self._server.stop()
-                return
+    def look(self) -> bool:
+        """Whether the server runs on."""
+        held = resident_bytes(self.server.pid)
+        if held <= self.max_bytes:
+            return True
+        limit = self.max_bytes / 2**20
+        self.reason = f"it was stopped: it held {held / 2**20:,.0f} MiB, the limit is {limit:,.0f} MiB"
+        with suppress(AlipesError, OSError):
+            self.server.stop()
+        return False
 
 
 def _used(before: Usage, after: Usage, outcome: Outcome) -> dict[str, float]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from alipes.compat.perf_analyzer.failures import Failed
+from alipes.periodic import periodic
 
 __all__ = ["METRICS", "GpuMetrics", "MetricsCollector", "read_metrics"]
 
@@ -69,11 +71,9 @@ class MetricsCollector:
         """Takes the address, with or without `http://`, and the time between two looks."""
         self._url = url if "://" in url else f"http://{url}"
         self._shown = url
-        self._interval_s = interval_s
-        self._ended = threading.Event()
         self._lock = threading.Lock()
         self._seen: list[GpuMetrics] = []
-        self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
+        self._looking = periodic(self._look_again, interval_s, "metrics")
 
     def __enter__(self) -> MetricsCollector:
         """Begins.
@@ -82,13 +82,12 @@ class MetricsCollector:
             Failed: If nobody answers there.
         """
         self._seen.append(self._look())
-        self._thread.start()
+        self._looking.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Ends."""
-        self._ended.set()
-        self._thread.join()
+        self._looking.__exit__(None, None, None)
 
     def cut(self) -> GpuMetrics:
         """What was seen since the last cut, the last look of that among it."""
@@ -102,14 +101,12 @@ class MetricsCollector:
             last = self._seen[-1]
         return [metric for metric in METRICS if metric not in last.values]
 
-    def _run(self) -> None:
-        while not self._ended.wait(self._interval_s):
-            try:
-                look = self._look()
-            except Failed:
-                continue  # a look that failed is missing, no more
+    def _look_again(self) -> bool:
+        with suppress(Failed):  # a look that failed is missing, no more
+            look = self._look()
             with self._lock:
                 self._seen.append(look)
+        return True
 
     def _look(self) -> GpuMetrics:
         try:
