@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from alipes.cli.columns import print_columns
+from alipes.cli.deploy.cluster_options import ClusterOptions, WaitOptions
 from alipes.cli.deploy.service_view import show_kserve, show_service
 from alipes.cli.deploy.status_view import follow, show
 from alipes.cli.failures import CommandFailed, perform
+from alipes.cli.option_groups import with_option_groups
 from alipes.errors import CloudError, ConfigError
 
 if TYPE_CHECKING:
@@ -23,13 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "APPLY_HELP",
     "STDIN",
-    "Context",
-    "Kubeconfig",
-    "Namespace",
-    "Timeout",
-    "Wait",
     "apply",
-    "cluster_of",
     "documents_in",
     "logs",
     "rollback",
@@ -55,56 +51,40 @@ _SERVICE: Final = "InferenceService"
 """KServe's kind of which it makes servers."""
 
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The name of the deployment.")]
-Namespace: TypeAlias = Annotated[
-    str | None, typer.Option("--namespace", "-n", metavar="NAME", show_default=False, help="The context's, if absent.")
-]
-Context: TypeAlias = Annotated[
-    str | None, typer.Option("--context", metavar="NAME", show_default=False, help="Of the kubeconfig.")
-]
-Kubeconfig: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--kubeconfig", metavar="FILE", show_default=False, help="KUBECONFIG or ~/.kube/config, if absent."),
-]
-Timeout: TypeAlias = Annotated[
-    float | None,
-    typer.Option("--timeout", metavar="SECONDS", show_default=False, help="The longest wait for each deployment."),
-]
-Wait: TypeAlias = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until all servers serve.")]
 
 
-def apply(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def apply(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of objects; - is standard input.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Make nothing.")] = False,
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """Send objects; `APPLY_HELP` says how."""
 
     def action() -> int:
         objects = [each for file in files for each in _checked(file)]
-        cluster = cluster_of(kubeconfig, context, namespace)
+        cluster = options.cluster()
         made = cluster.apply(objects, dry_run=dry_run)
         _print_made(made, "would be " if dry_run else "")
-        if wait and not dry_run:
+        if waiting.wait and not dry_run:
             for one in made:
                 if one.kind in _SERVERS:
-                    show(cluster.wait_for_servers(one.name, one.namespace, timeout_s=timeout))
+                    show(cluster.wait_for_servers(one.name, one.namespace, timeout_s=waiting.timeout))
                 elif one.kind == _SERVICE:
-                    show_service(cluster.inference_services(one.namespace).wait(one.name, timeout_s=timeout))
+                    show_service(cluster.inference_services(one.namespace).wait(one.name, timeout_s=waiting.timeout))
         return 0
 
     return perform(action)
 
 
+@with_option_groups
 def status(
     name: Name,
     following: Annotated[bool, typer.Option("--follow", "-f", help="Until all servers serve.")] = False,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    options: ClusterOptions,
 ) -> int:
     """Show a deployment with its pods, and why those do not serve that do not.
 
@@ -112,7 +92,7 @@ def status(
     """
 
     def action() -> int:
-        cluster = cluster_of(kubeconfig, context, namespace)
+        cluster = options.cluster()
         try:
             found = follow(cluster.follow(name)) if following else cluster.status(name)
         except CloudError as error:
@@ -140,73 +120,64 @@ def _on_kserve(cluster: Cluster, name: str, *, following: bool) -> KServeStatus 
     return found if found.services or found.parts else None
 
 
-def logs(  # one parameter is one option
+@with_option_groups
+def logs(
     name: Name,
     following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they write.")] = False,
     tail: Annotated[
         int | None, typer.Option("--tail", metavar="LINES", min=0, show_default=False, help="The last lines of each.")
     ] = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    options: ClusterOptions,
 ) -> int:
     """Print what the servers write, each line behind the name of its pod."""
 
     def action() -> int:
-        for line in cluster_of(kubeconfig, context, namespace).logs(name, follow=following, tail=tail):
+        for line in options.cluster().logs(name, follow=following, tail=tail):
             print(f"{line.pod}: {line.text}", flush=following)
         return 0
 
     return perform(action)
 
 
-def scale(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def scale(
     name: Name,
     replicas: Annotated[int, typer.Argument(metavar="N", min=0, help="How many servers.")],
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """Have so many servers."""
 
     def action() -> int:
-        cluster = cluster_of(kubeconfig, context, namespace)
+        cluster = options.cluster()
         cluster.scale(name, replicas)
-        show(cluster.wait_for_servers(name, timeout_s=timeout) if wait else cluster.status(name))
+        show(cluster.wait_for_servers(name, timeout_s=waiting.timeout) if waiting.wait else cluster.status(name))
         return 0
 
     return perform(action)
 
 
-def rollback(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def rollback(
     name: Name,
     revision: Annotated[
         int | None, typer.Option("--to", metavar="REVISION", min=1, show_default=False, help="The last one, if absent.")
     ] = None,
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """Run the servers of a former revision again."""
 
     def action() -> int:
-        cluster = cluster_of(kubeconfig, context, namespace)
+        cluster = options.cluster()
         print(f"as in revision {cluster.rollback(name, revision)}")
-        show(cluster.wait_for_servers(name, timeout_s=timeout) if wait else cluster.status(name))
+        show(cluster.wait_for_servers(name, timeout_s=waiting.timeout) if waiting.wait else cluster.status(name))
         return 0
 
     return perform(action)
-
-
-def cluster_of(kubeconfig: Path | None, context: str | None, namespace: str | None) -> Cluster:
-    """The cluster that the options of a command name."""
-    from alipes.cloud.kubernetes import Cluster
-
-    return Cluster(kubeconfig, context=context, namespace=namespace)
 
 
 def documents_in(file: str) -> list[Mapping[str, Any]]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from alipes.cli.deploy.cluster import Context, Kubeconfig, Namespace, Timeout, Wait, cluster_of
+from alipes.cli.deploy.cluster_options import ClusterOptions, WaitOptions
 from alipes.cli.deploy.options import Image, Output, Settings, Values, values_of, write
 from alipes.cli.deploy.options import Name as NameOption
 from alipes.cli.deploy.service_view import show_kserve, show_service
 from alipes.cli.failures import CommandFailed, UsageFailed, perform
+from alipes.cli.option_groups import with_option_groups
 from alipes.errors import CloudError, ConfigError
 
 if TYPE_CHECKING:
@@ -127,11 +128,11 @@ def _rates(text: str) -> tuple[float, float]:
 
 
 @kserve_app.command(short_help="Show whether it serves, who gets its requests, and what else it has.")
+@with_option_groups
 def status(
     name: Name,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    options: ClusterOptions,
 ) -> int:
     """Show a service, or those that many models are placed in, with their models, graphs and runtimes.
 
@@ -139,7 +140,7 @@ def status(
     """
 
     def action() -> int:
-        cluster = cluster_of(kubeconfig, context, namespace)
+        cluster = options.cluster()
         found = _belonging(cluster, name)
         if found is not None:
             show_kserve(found)
@@ -165,16 +166,15 @@ def _belonging(cluster: Cluster, name: str) -> KServeStatus | None:
 
 
 @kserve_app.command(short_help="Have more servers, or fewer.")
-def scale(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def scale(
     name: Name,
     least: Annotated[int, typer.Argument(metavar="N", min=0, help="Fewest servers.")],
     most: Annotated[int | None, typer.Argument(metavar="[M]", min=1, help="Most; N if absent.")] = None,
     dry_run: DryRun = False,
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """Have N servers, or between N and M."""
 
@@ -182,20 +182,19 @@ def scale(  # noqa: PLR0913, PLR0917  # one parameter is one option
         services.scale(name, least, most, dry_run=dry_run)
         return f"{least} servers" if most is None or most == least else f"{least} to {most} servers"
 
-    return _changed(name, change, (kubeconfig, context, namespace), dry_run=dry_run, wait=wait, timeout=timeout)
+    return _changed(name, change, waiting, options, dry_run=dry_run)
 
 
 @kserve_app.command(short_help="Give a canary so many per cent of the requests.")
-def share(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def share(
     name: Name,
     percent: Annotated[int, typer.Argument(metavar="PERCENT", min=0, max=100, help="Of all requests.")],
     canary: Canary = None,
     dry_run: DryRun = False,
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """Give a canary so many per cent of the requests; with Knative, the newest revision. No server starts again."""
 
@@ -203,37 +202,35 @@ def share(  # noqa: PLR0913, PLR0917  # one parameter is one option
         changed = services.share(name, percent, canary, dry_run=dry_run) or "the newest revision"
         return f"{changed} gets {percent} % of the requests"
 
-    return _changed(name, change, (kubeconfig, context, namespace), dry_run=dry_run, wait=wait, timeout=timeout)
+    return _changed(name, change, waiting, options, dry_run=dry_run)
 
 
 @kserve_app.command(short_help="Give a canary all requests.")
-def promote(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def promote(
     name: Name,
     canary: Canary = None,
     dry_run: DryRun = False,
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """Give a canary all requests; its servers are not started again. With Knative, it is the newest revision."""
 
     def change(services: InferenceServices) -> str:
         return f"{services.promote(name, canary, dry_run=dry_run) or 'the newest revision'} gets all requests"
 
-    return _changed(name, change, (kubeconfig, context, namespace), dry_run=dry_run, wait=wait, timeout=timeout)
+    return _changed(name, change, waiting, options, dry_run=dry_run)
 
 
 @kserve_app.command(short_help="Give all requests to the model that was there before.")
-def rollback(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def rollback(
     name: Name,
     dry_run: DryRun = False,
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """Take back the canaries; with Knative, give the newest revision no requests."""
 
@@ -241,18 +238,17 @@ def rollback(  # noqa: PLR0913, PLR0917  # one parameter is one option
         services.rollback(name, dry_run=dry_run)
         return "the model before gets all requests"
 
-    return _changed(name, change, (kubeconfig, context, namespace), dry_run=dry_run, wait=wait, timeout=timeout)
+    return _changed(name, change, waiting, options, dry_run=dry_run)
 
 
 @kserve_app.command(short_help="End its servers, and leave it described.")
-def stop(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def stop(
     name: Name,
     dry_run: DryRun = False,
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """End all servers of a service, until `start` brings them back."""
 
@@ -260,18 +256,17 @@ def stop(  # noqa: PLR0913, PLR0917  # one parameter is one option
         services.stop(name, dry_run=dry_run)
         return "stopped"
 
-    return _changed(name, change, (kubeconfig, context, namespace), dry_run=dry_run, wait=wait, timeout=timeout)
+    return _changed(name, change, waiting, options, dry_run=dry_run)
 
 
 @kserve_app.command(short_help="Have a stopped service serve again.")
-def start(  # noqa: PLR0913, PLR0917  # one parameter is one option
+@with_option_groups
+def start(
     name: Name,
     dry_run: DryRun = False,
-    wait: Wait = True,
-    timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    waiting: WaitOptions,
+    options: ClusterOptions,
 ) -> int:
     """Have a stopped service serve again."""
 
@@ -279,29 +274,24 @@ def start(  # noqa: PLR0913, PLR0917  # one parameter is one option
         services.start(name, dry_run=dry_run)
         return "started"
 
-    return _changed(name, change, (kubeconfig, context, namespace), dry_run=dry_run, wait=wait, timeout=timeout)
+    return _changed(name, change, waiting, options, dry_run=dry_run)
 
 
-def _changed(  # one parameter is one option
+def _changed(
     name: str,
     change: Callable[[InferenceServices], str],
-    place: tuple[Path | None, str | None, str | None],
+    waiting: WaitOptions,
+    options: ClusterOptions,
     *,
     dry_run: bool,
-    wait: bool,
-    timeout: float | None,
 ) -> int:
     """Changes a service, and shows it once KServe has followed."""
 
     def action() -> int:
-        services = _services(*place)
+        services = options.cluster().inference_services()
         print(f"{'would be: ' if dry_run else ''}{change(services)}")
         if not dry_run:
-            show_service(services.wait(name, timeout_s=timeout) if wait else services.status(name))
+            show_service(services.wait(name, timeout_s=waiting.timeout) if waiting.wait else services.status(name))
         return 0
 
     return perform(action)
-
-
-def _services(kubeconfig: Path | None, context: str | None, namespace: str | None) -> InferenceServices:
-    return cluster_of(kubeconfig, context, namespace).inference_services()

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from alipes.cli.columns import print_columns
-from alipes.cli.deploy.cluster import STDIN, Context, Kubeconfig, Namespace, Timeout, cluster_of, documents_in
+from alipes.cli.deploy.cluster import STDIN, documents_in
+from alipes.cli.deploy.cluster_options import ClusterOptions, Timeout
 from alipes.cli.failures import CommandFailed, perform
+from alipes.cli.option_groups import with_option_groups
 
 if TYPE_CHECKING:
     from alipes.cloud.kubernetes import Cluster
@@ -35,20 +37,20 @@ _SERVICE: Final = "InferenceService"
 _STAY: Final = "the runtimes of KServe stay, which all services share; --runtimes takes away those that none needs"
 
 
-def remove(  # one parameter is one option
+@with_option_groups
+def remove(
     what: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A deployment, or a file of objects; - is a file.")],
     runtimes: Annotated[
         bool, typer.Option("--runtimes", help="Also alipes's runtimes of KServe that no service needs.")
     ] = False,
     timeout: Timeout = None,
-    namespace: Namespace = None,
-    context: Context = None,
-    kubeconfig: Kubeconfig = None,
+    *,
+    options: ClusterOptions,
 ) -> int:
     """Remove; `REMOVE_HELP` says what."""
 
     def action() -> int:
-        cluster = cluster_of(kubeconfig, context, namespace)
+        cluster = options.cluster()
         is_file = what == STDIN or Path(what).is_file()
         objects: list[Mapping[str, Any]] | list[Made] = documents_in(what) if is_file else _own(cluster, what)
         gone = cluster.remove(objects, timeout_s=timeout)
