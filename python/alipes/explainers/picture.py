@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alipes.errors import ConfigError, InvalidArgument
+from alipes.explainers.columns import arrays_of, column_types
 from alipes.explainers.explainer import Explainer
 from alipes.explainers.explanation import Explanation
 from alipes.explainers.libraries import captum_methods
@@ -91,28 +92,12 @@ class PictureExplainer(Explainer):
 
     def tensors(self) -> tuple[str, Any, dict[str, Any]]:
         """Pictures, and for each its attributions, base, prediction, target, and whether it is approximate."""
-        number, integer = Annotated[np.ndarray, np.float64, (None,)], Annotated[np.ndarray, np.int64, (None,)]
-        return (
-            "pictures",
-            Annotated[np.ndarray, self._type.type, (None, *self._shape)],
-            {
-                "attributions": Annotated[np.ndarray, np.float64, (None, *self._result_sizes)],
-                "base": number,
-                "prediction": number,
-                "target": integer,
-                "approximate": Annotated[np.ndarray, np.bool_, (None,)],
-            },
-        )
+        pictures = Annotated[np.ndarray, self._type.type, (None, *self._shape)]
+        return "pictures", pictures, column_types(*self._result_sizes)
 
     def outputs(self, explanations: Sequence[Explanation]) -> dict[str, Any]:
         """Explanations as those outputs."""
-        return {
-            "attributions": np.stack([one.attributions for one in explanations]),
-            "base": np.array([one.base for one in explanations]),
-            "prediction": np.array([one.prediction for one in explanations]),
-            "target": np.array([one.target for one in explanations], np.int64),
-            "approximate": np.array([one.is_approximate for one in explanations]),
-        }
+        return arrays_of(explanations)
 
     def instance(self, value: Any) -> Any:
         """A picture as nested lists, or encoded as `{"b64": "..."}`, alone or as the only member of an object.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alipes.errors import ConfigError, InvalidArgument
+from alipes.explainers.columns import arrays_of, column_types
 from alipes.explainers.explainer import Explainer
 from alipes.explainers.explanation import Explanation
 from alipes.explainers.libraries import shap_library
@@ -83,28 +84,11 @@ class TabularExplainer(Explainer):
     def tensors(self) -> tuple[str, Any, dict[str, Any]]:
         """Rows, and for each row its attributions, base, prediction, target, and whether it is approximate."""
         rows = Annotated[np.ndarray, self._background.dtype.type, (None, self._columns)]
-        number, integer = Annotated[np.ndarray, np.float64, (None,)], Annotated[np.ndarray, np.int64, (None,)]
-        return (
-            "rows",
-            rows,
-            {
-                "attributions": Annotated[np.ndarray, np.float64, (None, self._columns)],
-                "base": number,
-                "prediction": number,
-                "target": integer,
-                "approximate": Annotated[np.ndarray, np.bool_, (None,)],
-            },
-        )
+        return "rows", rows, column_types(self._columns)
 
     def outputs(self, explanations: Sequence[Explanation]) -> dict[str, Any]:
         """Explanations as those outputs."""
-        return {
-            "attributions": np.stack([one.attributions for one in explanations]),
-            "base": np.array([one.base for one in explanations]),
-            "prediction": np.array([one.prediction for one in explanations]),
-            "target": np.array([one.target for one in explanations], np.int64),
-            "approximate": np.array([one.is_approximate for one in explanations]),
-        }
+        return arrays_of(explanations)
 
     def instance(self, value: Any) -> Any:
         """A row, as a list or as an object by the names of the columns.
