@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from support.command import Done
 from support.python_models import add_python_model, instances
 from support.waiting import TIMEOUT_S, until
 
+RowsByPlace: TypeAlias = dict[tuple[str, int], list[float]]
+"""What a run makes of each row, by its file and its number there."""
+
+FILES = 48
+"""Files of a run, where a test says nothing else."""
 ROWS = 3
 """Rows of a file."""
 HELD = 201.0
@@ -48,10 +53,10 @@ def add_picky(repository: Path, count: int = 2) -> None:
     )
 
 
-def add_files(folder: Path, count: int) -> dict[tuple[str, int], list[float]]:
+def add_files(folder: Path, count: int) -> RowsByPlace:
     """Writes files of rows; returns what a run makes of each row of each file."""
     folder.mkdir()
-    expected = {}
+    expected: RowsByPlace = {}
     for number in range(count):
         rows = np.array([[10 * number + row, 0.5] for row in range(ROWS)], np.float32)
         np.save(folder / f"{number:04}.npy", rows)
@@ -59,11 +64,11 @@ def add_files(folder: Path, count: int) -> dict[tuple[str, int], list[float]]:
     return expected
 
 
-def rows_of(folder: Path) -> dict[tuple[str, int], list[float]]:
+def rows_of(folder: Path) -> RowsByPlace:
     """The results of a run by file and row; each row once."""
     from alipes import batch
 
-    found: dict[tuple[str, int], list[float]] = {}
+    found: RowsByPlace = {}
     values = [row.tolist() for columns in batch.results(folder) for row in columns["Y"]]
     places = list(batch.places(folder))
     assert len(values) == len(places)

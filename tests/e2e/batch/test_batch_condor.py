@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, rows_of
+from support.batch_runs import BatchProcess, RowsByPlace, await_held, clients_of, rows_of
 from support.condor_commands import add_condor_commands
 from support.server import ServerProcess
 from support.waiting import until
 
 pytestmark = pytest.mark.proof
-
-Serve = Callable[..., ServerProcess]
 
 
 @pytest.fixture
@@ -24,28 +21,14 @@ def commands(tmp_path: Path) -> dict[str, str]:
     return {"PATH": f"{tmp_path / 'condor'}:{os.environ['PATH']}"}
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def server(serve: Serve, repository: Path, notes: Path) -> ServerProcess:
-    add_picky(repository)
-    return serve(repository, environment={"NOTES": str(notes)})
-
-
 def words_of(tmp_path: Path, server: ServerProcess) -> tuple[object, ...]:
     words = ("picky", tmp_path / "data", "-o", tmp_path / "out", "--url", server.grpc, "--clients", 2)
     return (*words, "--in-flight", 1, "--batch", 3, "--executor", "htcondor")
 
 
 def test_a_client_of_htcondor_that_is_killed_is_submitted_again(
-    server: ServerProcess, tmp_path: Path, notes: Path, commands: dict[str, str]
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace, commands: dict[str, str]
 ) -> None:
-    expected = add_files(tmp_path / "data", 48)
     with BatchProcess(*words_of(tmp_path, server), variables=commands) as run:
         await_held(notes)
         for client in clients_of(tmp_path / "out"):
@@ -61,7 +44,6 @@ def test_a_client_of_htcondor_that_is_killed_is_submitted_again(
 def test_a_client_that_htcondor_holds_ends_the_run_with_the_reason(
     server: ServerProcess, tmp_path: Path, notes: Path, commands: dict[str, str]
 ) -> None:
-    add_files(tmp_path / "data", 48)
     with BatchProcess(*words_of(tmp_path, server), variables=commands) as run:
         await_held(notes)
         (tmp_path / "condor" / "held").touch()
@@ -73,7 +55,6 @@ def test_a_client_that_htcondor_holds_ends_the_run_with_the_reason(
 
 
 def test_a_machine_without_htcondor_is_named(server: ServerProcess, tmp_path: Path) -> None:
-    add_files(tmp_path / "data", 1)
     with BatchProcess(*words_of(tmp_path, server), variables={"PATH": "/nowhere"}) as run:
         done = run.wait()
     assert done.code == 1

@@ -4,37 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
-from support.batch_runs import BatchProcess, add_files, add_picky, await_held, clients_of, holder_of, rows_of
+from support.batch_runs import BatchProcess, RowsByPlace, await_held, clients_of, holder_of, rows_of
 from support.dask_cluster import dask_cluster
 from support.ray_cluster import VARIABLES, ray_cluster
 from support.server import ServerProcess
 from support.slurm import skip_without_slurm, slurm, slurm_answer
-
-Serve = Callable[..., ServerProcess]
-Expected = dict[tuple[str, int], list[float]]
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def expected(tmp_path: Path, repository: Path) -> Expected:
-    add_picky(repository)
-    return add_files(tmp_path / "data", 48)
-
-
-@pytest.fixture
-def server(serve: Serve, repository: Path, notes: Path, expected: Expected) -> ServerProcess:
-    return serve(repository, environment={"NOTES": str(notes)})
 
 
 def words_of(tmp_path: Path, server: ServerProcess, *more: object) -> tuple[object, ...]:
@@ -44,7 +23,7 @@ def words_of(tmp_path: Path, server: ServerProcess, *more: object) -> tuple[obje
 
 @pytest.mark.proof
 def test_a_client_of_slurm_that_is_killed_is_submitted_again(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     skip_without_slurm()
     with slurm(tmp_path) as variables:
@@ -74,7 +53,7 @@ def test_a_client_of_slurm_that_is_killed_is_submitted_again(
 
 @pytest.mark.proof
 def test_a_run_on_slurm_that_is_interrupted_leaves_no_job(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     skip_without_slurm()
     with slurm(tmp_path) as variables:
@@ -99,7 +78,7 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.proof
 @pytest.mark.extra("dask")
 def test_a_worker_of_dask_that_is_lost_costs_no_row(
-    server: ServerProcess, cluster: str, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, cluster: str, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     words = words_of(tmp_path, server, "--executor", "dask", "--executor-option", f"address={cluster}")
     with BatchProcess(*words) as run:
@@ -117,7 +96,7 @@ def test_a_worker_of_dask_that_is_lost_costs_no_row(
 @pytest.mark.proof
 @pytest.mark.extra("dask")
 def test_a_scheduler_of_dask_that_is_not_there_is_named(
-    server: ServerProcess, tmp_path: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, expected: RowsByPlace
 ) -> None:
     option = "address=tcp://127.0.0.1:1"
     with BatchProcess(*words_of(tmp_path, server, "--executor", "dask", "--executor-option", option)) as run:
@@ -129,7 +108,7 @@ def test_a_scheduler_of_dask_that_is_not_there_is_named(
 @pytest.mark.proof
 @pytest.mark.extra("ray")
 def test_a_worker_of_ray_that_is_lost_costs_no_row(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     with BatchProcess(*words_of(tmp_path, server, "--executor", "ray")) as run:
         await_held(notes)
@@ -146,7 +125,7 @@ def test_a_worker_of_ray_that_is_lost_costs_no_row(
 @pytest.mark.proof
 @pytest.mark.extra("ray")
 def test_a_node_of_ray_that_leaves_costs_no_row(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     with ray_cluster(tmp_path) as address:
         words = words_of(tmp_path, server, "--executor", "ray", "--executor-option", f"address={address}")
@@ -168,7 +147,9 @@ def test_a_node_of_ray_that_leaves_costs_no_row(
 
 @pytest.mark.proof
 @pytest.mark.extra("ray")
-def test_a_cluster_of_ray_that_is_not_there_is_named(server: ServerProcess, tmp_path: Path, expected: Expected) -> None:
+def test_a_cluster_of_ray_that_is_not_there_is_named(
+    server: ServerProcess, tmp_path: Path, expected: RowsByPlace
+) -> None:
     option = "address=127.0.0.1:1"
     with BatchProcess(*words_of(tmp_path, server, "--executor", "ray", "--executor-option", option)) as run:
         done = run.wait()

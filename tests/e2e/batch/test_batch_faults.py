@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.batch_runs import (
+    FILES,
     BatchProcess,
-    add_files,
-    add_picky,
+    RowsByPlace,
     await_held,
     clients_of,
     done_pieces,
@@ -23,27 +23,6 @@ from support.server import ServerProcess
 from support.waiting import until
 
 Serve = Callable[..., ServerProcess]
-FILES = 48
-Expected = dict[tuple[str, int], list[float]]
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def expected(tmp_path: Path, repository: Path) -> Expected:
-    """The inputs, and the model; what a run makes of each row."""
-    add_picky(repository)
-    return add_files(tmp_path / "data", FILES)
-
-
-@pytest.fixture
-def server(serve: Serve, repository: Path, notes: Path, expected: Expected) -> ServerProcess:
-    return serve(repository, environment={"NOTES": str(notes)})
 
 
 def words_of(tmp_path: Path, *more: object) -> tuple[object, ...]:
@@ -52,7 +31,7 @@ def words_of(tmp_path: Path, *more: object) -> tuple[object, ...]:
 
 @pytest.mark.slow("a server with a model in Python, and four clients")
 def test_the_pieces_of_a_client_that_is_killed_are_done_by_others(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     out = tmp_path / "out"
     with BatchProcess(*words_of(tmp_path, "--url", server.grpc, "--clients", 2)) as run:
@@ -72,7 +51,7 @@ def test_the_pieces_of_a_client_that_is_killed_are_done_by_others(
 
 @pytest.mark.slow("a server with a model in Python, and six clients")
 def test_a_run_that_is_killed_goes_on_with_what_is_missing(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     out = tmp_path / "out"
     with BatchProcess(*words_of(tmp_path, "--url", server.grpc, "--clients", 2)) as run:
@@ -97,7 +76,7 @@ def test_a_run_that_is_killed_goes_on_with_what_is_missing(
 
 @pytest.mark.slow("servers with a model in Python")
 def test_another_server_does_what_one_that_is_killed_has_left(
-    serve: Serve, server: ServerProcess, repository: Path, tmp_path: Path, notes: Path, expected: Expected
+    serve: Serve, server: ServerProcess, repository: Path, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     other = serve(repository, environment={"NOTES": str(notes)})
     url = f"{server.grpc},{other.grpc}"
@@ -111,7 +90,7 @@ def test_another_server_does_what_one_that_is_killed_has_left(
 
 @pytest.mark.slow("servers with a model in Python")
 def test_a_server_of_the_run_that_ends_is_started_again(
-    repository: Path, tmp_path: Path, notes: Path, expected: Expected
+    repository: Path, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     out = tmp_path / "out"
     with BatchProcess(*words_of(tmp_path, "--repository", repository, "--servers", 1), notes=notes) as run:
@@ -125,7 +104,7 @@ def test_a_server_of_the_run_that_ends_is_started_again(
 
 @pytest.mark.slow("a server with a model in Python, and four clients")
 def test_two_starts_of_one_run_share_its_pieces(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     out = tmp_path / "out"
     words = words_of(tmp_path, "--url", server.grpc, "--clients", 2)
@@ -144,7 +123,7 @@ def test_two_starts_of_one_run_share_its_pieces(
 
 @pytest.mark.slow("a server with a model in Python")
 def test_a_run_that_is_interrupted_says_so_and_goes_on(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     words = words_of(tmp_path, "--url", server.grpc)
     with BatchProcess(*words) as run:
@@ -180,7 +159,7 @@ def test_a_full_disk_is_one_message_and_the_run_goes_on_later(
 
 @pytest.mark.slow("a server with a model in Python")
 def test_a_run_without_any_server_left_ends_with_that(
-    server: ServerProcess, tmp_path: Path, notes: Path, expected: Expected
+    server: ServerProcess, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     with BatchProcess(*words_of(tmp_path, "--url", server.grpc, "--reconnect", "0.5")) as run:
         await_held(notes)

@@ -10,27 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 from alipes.batch.folder import RunFolder
-from support.batch_runs import BatchProcess, add_files, add_picky, await_held, rows_of
+from support.batch_runs import BatchProcess, RowsByPlace, add_files, await_held, rows_of
 from support.dask_cluster import dask_cluster
 from support.slurm import skip_without_slurm, slurm, slurm_answer
 from support.waiting import until
 
-Expected = dict[tuple[str, int], list[float]]
 SERVERS = 2
 KILLED = pytest.mark.parametrize("killed", ["server", "watcher"])
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def expected(tmp_path: Path, repository: Path) -> Expected:
-    add_picky(repository)
-    return add_files(tmp_path / "data", 48)
 
 
 def words_of(tmp_path: Path, repository: Path, *more: object) -> tuple[object, ...]:
@@ -71,7 +57,7 @@ def processes_of(folder: Path) -> list[int]:
 @KILLED
 @pytest.mark.proof
 def test_slurm_runs_servers_beside_its_clients(
-    repository: Path, tmp_path: Path, notes: Path, expected: Expected, killed: str
+    repository: Path, tmp_path: Path, notes: Path, expected: RowsByPlace, killed: str
 ) -> None:
     skip_without_slurm()
     words = words_of(tmp_path, repository, "--executor", "slurm", "--executor-option", "server-mem=100M")
@@ -92,7 +78,7 @@ def cluster(tmp_path: Path, notes: Path) -> Iterator[str]:
 @pytest.mark.proof
 @pytest.mark.extra("dask")
 def test_dask_runs_servers_beside_its_clients(
-    repository: Path, cluster: str, tmp_path: Path, notes: Path, expected: Expected, killed: str
+    repository: Path, cluster: str, tmp_path: Path, notes: Path, expected: RowsByPlace, killed: str
 ) -> None:
     words = words_of(tmp_path, repository, "--executor", "dask", "--executor-option", f"address={cluster}")
     run_with_a_kill(words, notes, killed)
@@ -103,7 +89,7 @@ def test_dask_runs_servers_beside_its_clients(
 @pytest.mark.proof
 @pytest.mark.extra("dask")
 def test_a_lost_worker_of_dask_takes_its_server_and_no_row_along(
-    repository: Path, cluster: str, tmp_path: Path, notes: Path, expected: Expected
+    repository: Path, cluster: str, tmp_path: Path, notes: Path, expected: RowsByPlace
 ) -> None:
     words = words_of(tmp_path, repository, "--executor", "dask", "--executor-option", f"address={cluster}")
     with BatchProcess(*words, notes=notes) as run:
@@ -123,7 +109,7 @@ def test_a_lost_worker_of_dask_takes_its_server_and_no_row_along(
 @pytest.mark.proof
 @pytest.mark.extra("ray")
 def test_ray_runs_servers_beside_its_clients(
-    repository: Path, tmp_path: Path, notes: Path, expected: Expected, killed: str
+    repository: Path, tmp_path: Path, notes: Path, expected: RowsByPlace, killed: str
 ) -> None:
     words = words_of(tmp_path, repository, "--executor", "ray", "--executor-option", "server-num-cpus=0.5")
     run_with_a_kill(words, notes, killed)
@@ -132,7 +118,9 @@ def test_ray_runs_servers_beside_its_clients(
 
 
 @pytest.mark.proof
-def test_a_server_that_slurm_cannot_start_is_one_message(repository: Path, tmp_path: Path, expected: Expected) -> None:
+def test_a_server_that_slurm_cannot_start_is_one_message(
+    repository: Path, tmp_path: Path, expected: RowsByPlace
+) -> None:
     skip_without_slurm()
     (repository / "picky" / "config.pbtxt").write_text("max_batch_sise: 8")
     with (
