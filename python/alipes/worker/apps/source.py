@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from alipes.errors import ConfigError
+from alipes.worker.apps.frameworks import foreign_object
 from alipes.worker.apps.options import Options, checked, options_of
 from alipes.worker.apps.steps import Step, steps_of
 from alipes.worker.sources import import_file_as, open_folder
@@ -83,10 +84,10 @@ def declared(module: ModuleType, name: str = "", served_as: str = "") -> dict[st
             )
         found[options.name] = (thing, options)
     if not found:
-        raise ConfigError("the app has no model: write @alipes.model above a function or a class")
+        raise ConfigError(_nothing(module, name))
     wanted = {key: one for key, one in found.items() if name in ("", key, getattr(one[0], "__name__", ""))}
     if not wanted:
-        raise ConfigError(f"the app has no model '{name}'; it has {', '.join(sorted(found))}")
+        raise ConfigError(f"the app has no model '{name}': name one that it has: {', '.join(sorted(found))}")
     if served_as:
         wanted = _renamed(wanted, served_as)
     steps: dict[str, Step] = {}
@@ -96,6 +97,20 @@ def declared(module: ModuleType, name: str = "", served_as: str = "") -> dict[st
                 raise ConfigError(f"two models are called '{key}', one of them a step: give one another name")
             steps[key] = step
     return steps
+
+
+def _nothing(module: ModuleType, name: str) -> str:
+    """What alipes serves, and what to type, for an app without a model."""
+    serves = "alipes serves functions and classes under @alipes.model"
+    found = foreign_object(module, name)
+    if found is not None:
+        attribute, framework = found
+        return (
+            f"'{attribute}' is an object of {framework}, and {serves}: write it above the function that computes the "
+            "answer (alipes help functions)"
+        )
+    file = Path(module.__file__).name if module.__file__ else module.__name__
+    return f"{serves}, and {file} has none: write it above one (alipes help functions)"
 
 
 def _renamed(wanted: dict[str, tuple[Any, Options]], name: str) -> dict[str, tuple[Any, Options]]:
