@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from alipes.cli.unknown import Command, unknown_option
+from alipes.synonyms import SYNONYMS, Synonym, synonym
 
 USAGE_ERROR: Final = 2
 """Exit code for a command line that cannot be read."""
@@ -79,10 +80,19 @@ def usage_mistake(at: Command, error: Exception) -> str | None:
         return f"{called} needs {article}{name}: {called} {_arguments(at)}"
     if missing and parameter.param_type_name == "option":
         value = (parameter.metavar or "VALUE").upper()
-        return f"{called} needs {parameter.opts[-1]} {value}\n{called} --help has examples"
+        needs = f"{called} needs {parameter.opts[-1]} {value}"
+        row = _meant(at, error)
+        return f"{row.hint}\n{needs}" if row else f"{needs}\n{called} --help has examples"
     if called == "alipes loadtest" and (extra := _EXTRA.search(str(error.format_message()))):
         return f"write alipes loadtest --path /NAME --body '{_body(extra[1].split())}'\n{_sentence(error)}"
     return f"{_sentence(error)}; see\n{called} --help"
+
+
+def _meant(at: Command, error: Exception) -> Synonym | None:
+    """The row of a word that stands for the first argument, and is a command of another program."""
+    values = getattr(getattr(error, "ctx", None), "params", {}).values()
+    word = next((value for value in values if isinstance(value, str)), "")
+    return synonym(at.called, word) if at.called in SYNONYMS else None
 
 
 def _body(words: Iterable[str]) -> str:

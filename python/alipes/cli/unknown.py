@@ -15,6 +15,9 @@ __all__ = ["Command", "nearest_option", "unknown_command", "unknown_option"]
 _SHARED: Final = {"clients": "--url", "deployments": "--set"}
 """Places that several commands share, and the option by which those are known."""
 
+_SERVE: Final = "alipes serve"
+"""The command whose flags are beside the command line library's."""
+
 _LISTED: Final = 4
 """Commands that are listed of those that have an option."""
 
@@ -67,12 +70,15 @@ def unknown_option(at: Command, option: str) -> str:
     """What to say about an option that there is not."""
     seen = f"there is no option {option}; {at.called} --help lists them"
     word = option.lstrip("-")
+    if word in at.names:
+        return f"did you mean {at.called} {word}?\n{seen}"
     if row := next(_rows(at, word), None):
         return f"{row.hint}\n{seen}"
     close = nearest_option(option, at.options)
-    if at.names and (below := _holders(at.called, at.command, option)):
-        return f"{option} belongs behind a command, such as {below[0]} {option}\n{seen}"
     elsewhere = _others(at, option)
+    is_flag = at.command is at.root and elsewhere == [_SERVE]
+    if at.names and not is_flag and (below := _holders(at.called, at.command, option)):
+        return f"{option} belongs behind a command, such as {below[0]} {option}\n{seen}"
     if elsewhere and (close is None or (option.startswith("--") and close[2:] not in word)):
         return f"{option} is an option of {_listed(elsewhere)}\n{seen}"
     return f"did you mean {close}?\n{seen}" if close else seen
@@ -92,8 +98,10 @@ def _nearest_command(at: Command, word: str) -> str | None:
 
 def _served(called: str, word: str) -> str:
     """What to say where the word is what somebody wants to serve."""
+    from alipes.apps.target import is_app
+
     path = Path(word)
-    is_path = path.is_dir() or path.is_file() or "://" in word or path.suffix == ".py"
+    is_path = path.is_dir() or path.is_file() or "://" in word or is_app(word)
     if called == "alipes" and is_path and _synonym(called, word) is None:
         return f"to serve {'a folder' if path.is_dir() else 'it'}, type\nalipes serve {word}"
     if called == "alipes deploy" and is_path:
@@ -116,7 +124,7 @@ def _rows(at: Command, word: str) -> Iterator[Synonym]:
     places = [at.called, *(place for place, mark in _SHARED.items() if mark in at.options)]
     for place in places:
         row = _synonym(place, word)
-        if row is not None and (not row.meant or row.meant in at.options):
+        if row is not None and (not row.meant or row.meant in at.options or row.meant.startswith("alipes ")):
             yield row
 
 
@@ -126,7 +134,7 @@ def _others(at: Command, option: str) -> list[str]:
 
     found = _holders("alipes", at.root, option)
     flag = find_for_serve(option[2:]) if option.startswith("--") else None
-    return ["alipes serve"] if flag is not None else found
+    return [_SERVE] if flag is not None else found
 
 
 def _holders(called: str, command: Any, option: str) -> list[str]:

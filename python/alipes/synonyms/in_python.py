@@ -99,6 +99,36 @@ PACKAGE: Final = (
         says="alipes.ModelRepository(FOLDER).add(NAME, PLATFORM).export_version(MODEL) exports a model",
     ),
     Synonym("repository repo", meant="alipes.ModelRepository"),
+    Synonym(
+        "inferinput inferrequestedoutput infer-input infer-requested-output",
+        says='alipes.Client().infer("MODEL", {"INPUT": array}) takes arrays by their names',
+    ),
+    Synonym(
+        "io ndarray numpy-ndarray tensor",
+        says="annotations say what a function takes and returns: def score(rows: numpy.ndarray) -> list[float]",
+    ),
+    Synonym("image picture", says="a function takes pictures as PIL.Image.Image: def label(picture: Image) -> str"),
+    Synonym(
+        "httpexception http-exception abort bentomlexception",
+        says='a function raises alipes.NotFound("no such user") or another error of alipes, each with its status',
+    ),
+    Synonym(
+        "basehandler base-handler handler predictor-class lit-api litapi",
+        says="@alipes.model above a class serves it: its object is made once, and called for each request",
+    ),
+    Synonym(
+        "router api-router apirouter include-router mount",
+        says="@alipes.model above a function serves it at /NAME, so that an app has no routes to declare",
+    ),
+    Synonym(
+        "batch batching batcher",
+        says="@alipes.model(max_batch_size=8) puts requests together; import alipes.batch runs a model over files",
+    ),
+    Synonym("deploy", says="import alipes.deploy writes what runs a server elsewhere, as `alipes deploy` does"),
+    Synonym(
+        "sequence sequences",
+        says='alipes.Client().infer("MODEL", inputs, sequence_id=1, sequence_start=True) begins a sequence',
+    ),
 )
 
 CLIENT_KEYWORDS: Final = (
@@ -127,9 +157,19 @@ CLIENT: Final = (
     Synonym("health ping status is-alive healthy", meant="is_ready()"),
     Synonym("list index list-functions functions get-models", meant="models()"),
     Synonym("get-statistics metrics", meant="statistics()"),
-    Synonym("describe model-info info get-model inputs", meant='signature("MODEL")'),
+    Synonym("describe describe-model model-info info get-model inputs", meant='signature("MODEL")'),
     Synonym(
-        "async-infer async-call infer-async call-async submit map future futures aio asynchronous acall predict-async",
+        "register-model register add-model upload-model",
+        says='load("MODEL") loads a model of the repository; alipes repo add FOLDER FILE puts one there',
+    ),
+    Synonym(
+        "scale-workers scale set-workers",
+        says="@alipes.model(instances=4) above a function, or instance_group in config.pbtxt, says how many there are",
+    ),
+    Synonym("batch predict-batch infer-batch", says='infer("MODEL", inputs) takes any number of rows at once'),
+    Synonym(
+        "async-infer async-call infer-async call-async submit map future futures aio asynchronous acall apredict "
+        "predict-async",
         says="alipes.AsyncClient has the same methods to await: await client.call(...), and asyncio.gather for many",
     ),
     Synonym(

@@ -21,6 +21,7 @@ Place: TypeAlias = Literal[
     "alipes infer",
     "alipes models",
     "alipes repo",
+    "alipes rollout",
     "alipes serve",
     "alipes stop",
     "alipes loadtest",

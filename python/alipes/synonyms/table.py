@@ -52,7 +52,9 @@ _COMMANDS: Final = (
         says="open http://localhost:8000/ of a running server in a browser; functions can be tried out at /docs",
     ),
     Synonym("health healthcheck health-check healthz ping ready live alive info ps", meant="alipes status"),
-    Synonym("describe inspect show metadata schema signature", says=_EXPECTED + ", alipes models list what there is"),
+    Synonym(
+        "describe inspect get show metadata schema signature", says=_EXPECTED + ", alipes models list what there is"
+    ),
     Synonym(
         "chain chains pipeline pipelines ensemble ensembles transformer transformers dag",
         meant="alipes help chains",
@@ -78,6 +80,19 @@ _COMMANDS: Final = (
     ),
     Synonym("load", says="alipes models load MODEL loads a model, alipes loadtest MODEL measures a server"),
     Synonym("unload", meant="alipes models unload"),
+    Synonym(
+        "delete rm rmi del remove uninstall",
+        says="alipes models unload MODEL takes a model of a server out of service, rm -r FOLDER/MODEL removes its "
+        "files, alipes deploy remove NAME what runs in a cluster",
+    ),
+    Synonym(
+        "exec attach ssh",
+        says="docker exec and kubectl exec run a program beside a server; alipes infer MODEL asks a model",
+    ),
+    Synonym(
+        "port-forward expose forward tunnel",
+        says="kubectl port-forward service/NAME 8000 reaches a server in a cluster; --url says where a server is",
+    ),
     Synonym(
         "bench benchmark benchmarks perf perf-test load-test loadtesting stress stress-test throughput latency measure "
         "wrk hey ab k6 locust",
@@ -167,7 +182,7 @@ _MODELS: Final = (
     Synonym("describe info metadata show inspect config signature schema inputs", says=_EXPECTED),
     Synonym("reload", meant="alipes models load"),
     Synonym("remove rm delete stop", meant="alipes models unload"),
-    Synonym("add push register", says="alipes repo add FOLDER FILE puts a model into a folder"),
+    Synonym("add push register import", says="alipes repo add FOLDER FILE puts a model into a folder"),
 )
 
 _REPO: Final = (
@@ -181,6 +196,14 @@ _REPO: Final = (
     Synonym("init create new", says="a repository is a folder: alipes repo add FOLDER FILE makes it"),
     Synonym("remove rm delete del", says="a model is a folder: rm -r FOLDER/MODEL removes it"),
     Synonym("serve", meant="alipes serve"),
+)
+
+_ROLLOUT: Final = (
+    Synonym(
+        "status history undo pause resume restart abort promote",
+        says="alipes models traffic MODEL shows and sets the versions' shares; of a cluster, alipes deploy status NAME "
+        "and alipes deploy rollback NAME",
+    ),
 )
 
 _SERVE: Final = (
@@ -295,7 +318,8 @@ _SERVE: Final = (
         "batch-timeout max-batch-delay max-latency max-latency-ms max-delay max-queue-delay batch-delay", says=_DELAY
     ),
     Synonym("threads num-threads concurrency", says="--http-thread-count counts network threads; " + _INSTANCES),
-    Synonym("debug log-level loglevel d", says="-v says more, -vv still more, -q less"),
+    Synonym("debug log-level loglevel", says="-v says more, -vv still more, -q less"),
+    Synonym("d", says="alipes launch FOLDER starts a server that goes on; alipes serve -v says more"),
     Synonym("silent s", meant="--quiet"),
     Synonym("output out log logfile o", meant="--log-file"),
     Synonym("daemon daemonize background detach", says="alipes launch FOLDER starts a server that goes on"),
@@ -371,6 +395,7 @@ SYNONYMS: Final[dict[Place, tuple[Synonym, ...]]] = {
     "deployments": BY_DESCRIPTION,
     "alipes models": _MODELS,
     "alipes repo": _REPO,
+    "alipes rollout": _ROLLOUT,
     "alipes serve": _SERVE,
     "alipes stop": _STOP,
     "alipes loadtest": _LOADTEST,
