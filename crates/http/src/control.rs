@@ -6,6 +6,7 @@ use alipes_net::connection::RequestBody;
 use alipes_protocol::codec::json::value::Value;
 use alipes_protocol::{Code, InferError, Parameter, TritonRelease, limits};
 use alipes_request::budget::Charge;
+use alipes_service::graph::NamedConfig;
 use alipes_service::offload::offload;
 use alipes_service::{IndexEntry, Service};
 use bytes::Bytes;
@@ -27,10 +28,11 @@ pub async fn model_ready(service: &Service, model: &str, version: &str) -> Respo
     }
 }
 
-/// A model's configuration, as the control plane rendered it.
+/// A model's configuration, as the control plane rendered it, or the graph's.
 pub fn model_config(service: &Service, model: &str, version: &str) -> Response<ResponseBody> {
-    match service.lookup(model, version) {
-        Ok(model) => response::new(StatusCode::OK, response::JSON, model.config_json()),
+    match service.model_config(model, version) {
+        Ok(NamedConfig::Model(model)) => response::new(StatusCode::OK, response::JSON, model.config_json()),
+        Ok(NamedConfig::Graph(config)) => response::json(&config),
         Err(error) => response::error(&error),
     }
 }

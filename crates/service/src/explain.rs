@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use alipes_graph::Graph;
 use alipes_protocol::InferError;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::driver::{Introspection, SequenceStates, WorkerStatus};
@@ -26,12 +27,12 @@ pub struct Explained {
 }
 
 #[derive(Debug, Serialize)]
-struct ModelExplained {
+pub(crate) struct ModelExplained {
     name: String,
     version: String,
     ready: bool,
     scheduling: SchedulingExplained,
-    /// None of an ensemble: what waits there is in none of its models' way.
+    /// None of an ensemble or a graph: what waits there is in none of its models' way.
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<QueueExplained>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -145,14 +146,43 @@ struct EnsembleExplained {
     members: Vec<String>,
 }
 
+impl ModelExplained {
+    /// A graph with so many requests under way, whose steps call these models.
+    pub(super) fn of_graph(
+        graph: &Graph,
+        version: i64,
+        ready: bool,
+        requests: usize,
+        models: &[Arc<ModelVersion>],
+    ) -> ModelExplained {
+        let members = models.iter().map(member_name).collect();
+        ModelExplained {
+            name: graph.name.clone(),
+            version: version.to_string(),
+            ready,
+            scheduling: plain("graph", 0),
+            queue: None,
+            workers: Vec::new(),
+            ensemble: Some(EnsembleExplained { requests, held_back: 0, members }),
+            streaming: None,
+            tuning: None,
+        }
+    }
+}
+
 impl Service {
-    /// What waits for a model, what keeps the next batch, and what was decided last.
+    /// What waits for a model, what keeps the next batch, and what was decided last; of a graph also for its models.
     ///
     /// # Errors
     ///
     /// As for `lookup`.
     pub fn explain(&self, name: &str, version: &str) -> Result<Explained, InferError> {
-        let mut found = vec![self.lookup(name, version)?];
+        let graph = self.graph(name, version)?;
+        let mut found = match graph {
+            Some(graph) => self.models_of(graph),
+            None => vec![self.lookup(name, version)?],
+        };
+        let steps = graph.map(|graph| self.explain_graph(graph, &found));
         let mut next = 0;
         while let Some(model) = found.get(next) {
             next += 1;
@@ -160,7 +190,7 @@ impl Service {
             let more: Vec<_> = model.driver.members().into_iter().filter(is_new).collect();
             found.extend(more);
         }
-        Ok(Explained { models: found.iter().map(explain).collect() })
+        Ok(Explained { models: steps.into_iter().chain(found.iter().map(explain)).collect() })
     }
 }
 
@@ -196,14 +226,7 @@ fn explain(model: &Arc<ModelVersion>) -> ModelExplained {
 }
 
 fn scheduling(model: &ModelVersion, introspection: &Introspection) -> SchedulingExplained {
-    let max_batch_size = model.spec.max_batch_size;
-    let plain = |kind| SchedulingExplained {
-        kind,
-        max_batch_size,
-        preferred_batch_sizes: Vec::new(),
-        max_queue_delay_us: 0,
-        limits: None,
-    };
+    let plain = |kind| plain(kind, model.spec.max_batch_size);
     match introspection {
         Introspection::Ensemble { .. } => return plain("ensemble"),
         Introspection::Streaming => return plain("streaming"),
@@ -237,6 +260,10 @@ fn scheduling(model: &ModelVersion, introspection: &Introspection) -> Scheduling
             },
         },
     }
+}
+
+fn plain(kind: &'static str, max_batch_size: u32) -> SchedulingExplained {
+    SchedulingExplained { kind, max_batch_size, preferred_batch_sizes: Vec::new(), max_queue_delay_us: 0, limits: None }
 }
 
 fn limits(dynamic: &DynamicSpec) -> Option<LimitsExplained> {
@@ -307,7 +334,10 @@ impl From<WorkerStatus> for WorkerExplained {
 }
 
 fn explain_ensemble(model: &ModelVersion, runs: usize, held_back: usize) -> EnsembleExplained {
-    let name = |member: &Arc<ModelVersion>| format!("{}:{}", member.spec.name, member.spec.version);
-    let members = model.driver.members().iter().map(name).collect();
+    let members = model.driver.members().iter().map(member_name).collect();
     EnsembleExplained { requests: runs + model.waiting(), held_back, members }
+}
+
+fn member_name(member: &Arc<ModelVersion>) -> String {
+    format!("{}:{}", member.spec.name, member.spec.version)
 }

@@ -10,6 +10,7 @@ mod explain_tuning;
 mod finishing;
 pub mod generate;
 pub mod graph;
+mod graph_runs;
 mod infer;
 mod log;
 mod metadata;
@@ -57,6 +58,7 @@ use alipes_stats::access::{AccessRecord, Spoken};
 use alipes_stats::cpu::CpuMeter;
 use alipes_stats::events::Event;
 use alipes_trace_export::Traces;
+use graph_runs::GraphRuns;
 use payloads::Payloads;
 use uuids::Uuids;
 
@@ -77,6 +79,7 @@ pub struct Service {
     pub payloads: Payloads,
     /// Where metrics are offered, once the server listens: `host:port`, or `unix:` and a path.
     pub metrics_address: OnceLock<String>,
+    graph_runs: Arc<GraphRuns>,
     event_ids: Uuids,
     cpu: CpuMeter,
     gpus: GpuMeter,
@@ -101,6 +104,7 @@ impl Service {
             traces: Traces::new(&context.config.trace, &context.events),
             payloads: Payloads::new(context.config.payload_log.as_ref()),
             metrics_address: OnceLock::new(),
+            graph_runs: Arc::default(),
             event_ids: Uuids::default(),
             cpu: CpuMeter::default(),
             gpus: GpuMeter::start(&watched.uuids, Duration::from_millis(watched.interval_ms)),

@@ -37,7 +37,8 @@ impl Service {
         models.values().flat_map(|served| served.versions()).nth(VERSIONS_AT_ONCE).is_some()
     }
 
-    /// Statistics of all models (empty name), of a model's versions (empty version), or of one version.
+    /// Statistics of all models (empty name), of a model's versions (empty version), or of one version. The graph is a
+    /// model here.
     ///
     /// # Errors
     ///
@@ -56,6 +57,10 @@ impl Service {
                 version: spec.version,
                 snapshot: version.statistics.snapshot(),
             });
+        }
+        if let Some(graph) = self.graph_statistics().filter(|graph| name.is_empty() || graph.name == name) {
+            let place = found.partition_point(|statistics| statistics.name < graph.name);
+            found.insert(place, graph);
         }
         if !name.is_empty() && found.is_empty() {
             return Err(InferError::invalid(format!("requested model '{name}' is not available")));
@@ -76,7 +81,7 @@ impl Service {
         let mut versions: Vec<_> = models.values().flat_map(|served| served.versions()).collect();
         versions.sort_unstable_by(|a, b| (&a.spec.name, a.spec.version).cmp(&(&b.spec.name, b.spec.version)));
         let (now, quantiles) = (alipes_clock::now(), &self.config.summary_quantiles);
-        let rows: Vec<ModelRow> = versions
+        let mut rows: Vec<ModelRow> = versions
             .iter()
             .map(|version| ModelRow {
                 labels: version.labels.clone(),
@@ -90,6 +95,7 @@ impl Service {
                 summaries: version.statistics.summaries(now, quantiles),
             })
             .collect();
+        rows.extend(self.graph_row());
         let choice =
             Choice { durations: self.config.counter_latencies, histograms: self.config.request_histograms, quantiles };
         let cpu = self.config.cpu_metrics.then(|| self.cpu.read());

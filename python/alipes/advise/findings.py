@@ -9,11 +9,14 @@ from typing import Final, Literal, TypeAlias
 from alipes.advise.estimate import ServiceTime, capacity, wait_ms
 from alipes.advise.processors import ProcessorUse
 from alipes.advise.reading import Flow
-from alipes.config.platforms import ENSEMBLE
+from alipes.config.platforms import ENSEMBLE, GRAPH
 
 __all__ = ["Change", "Finding", "Surroundings", "find"]
 
 Stage: TypeAlias = Literal["queue", "engine", "Python", "tensors", "network", "client", "steps", "unknown"]
+
+_OF_STEPS: Final = {ENSEMBLE: "an ensemble", GRAPH: "a graph"}
+"""The platforms whose models compute nothing themselves."""
 
 _FEW: Final = 20
 """Fewer requests say nothing."""
@@ -98,7 +101,7 @@ def find(flow: Flow, around: Surroundings) -> Finding:
             f"{flow.requests} requests were answered in {flow.seconds:.3g} s, {flow.failures} failed: too few to tell",
             "look while there is traffic, or for longer",
         )
-    if flow.config.platform == ENSEMBLE:
+    if flow.config.platform in _OF_STEPS:
         return _steps(flow)
     if flow.queue_ms >= _SHARE * flow.mean_ms:
         return _queue(flow, around)
@@ -134,7 +137,7 @@ def _steps(flow: Flow) -> Finding:
         flow.model,
         "steps",
         f"{flow.rate:,.0f} inferences/s, {flow.mean_ms:.3g} ms each",
-        "look at its models: an ensemble has no queue and no instances of its own",
+        f"look at its models: {_OF_STEPS[flow.config.platform]} has no queue and no instances of its own",
     )
 
 

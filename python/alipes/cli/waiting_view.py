@@ -79,6 +79,8 @@ def _model(model: Document) -> Iterator[RenderableType]:
 def _rules(scheduling: Document) -> str:
     if scheduling["kind"] == "ensemble":
         return "an ensemble"
+    if scheduling["kind"] == "graph":
+        return "a graph"
     if scheduling["kind"] == "streaming":
         return "the state of each sequence is kept"
     rows = scheduling["max_batch_size"]

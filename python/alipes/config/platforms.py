@@ -10,9 +10,12 @@ from alipes.config.model_files import PLATFORMS, Platform
 from alipes.config.schema import ModelConfig
 from alipes.errors import ConfigError
 
-__all__ = ["ENSEMBLE", "backend_of", "complete_backend"]
+__all__ = ["ENSEMBLE", "GRAPH", "backend_of", "complete_backend"]
 
 ENSEMBLE: Final = "ensemble"
+
+GRAPH: Final = "kserve_inferencegraph"
+"""What the server says of its graph. Source: `crates/service/src/graph/metadata.rs`."""
 
 
 _SYNONYMS: Final = {"libtorch": "pytorch_libtorch"}

@@ -49,8 +49,11 @@ pub async fn answer(
     let mut response = match admitted {
         Ok(((text, _charge), _admission)) => {
             let calls = Calls::new(endpoint, service, &head.headers, caller.within_request());
+            let begun = service.begin_graph_run();
             let outcome = timeout(endpoint.graph.timeout, run(&endpoint.graph, &calls, text)).await;
-            match outcome.unwrap_or_else(|_| Err(too_long(endpoint))) {
+            let outcome = outcome.unwrap_or_else(|_| Err(too_long(endpoint)));
+            begun.end_with(outcome.as_ref().map_or_else(|failure| failure.status, |reply| reply.status));
+            match outcome {
                 Ok(reply) => respond(reply).await,
                 Err(failure) => refuse(&failure),
             }

@@ -8,8 +8,14 @@ use super::body::Body;
 use super::calls::TensorCalls;
 use super::tensor_graph::{GRAPH_VERSION, TensorGraph};
 use crate::Service;
+use crate::graph_runs::GraphRun;
 
 impl Service {
+    /// A request that is sent to the graph as JSON begins.
+    pub fn begin_graph_run(&self) -> GraphRun {
+        self.graph_runs.begin(1)
+    }
+
     /// Runs a request through a graph that gives one response.
     ///
     /// Dropping the future withdraws the requests of its steps.
@@ -20,6 +26,16 @@ impl Service {
     /// model would answer, `DeadlineExceeded`, and `Unavailable` while the server drains.
     pub async fn infer_graph(&self, graph: &TensorGraph, request: InferRequest) -> Result<InferResponse, InferError> {
         let _inflight = self.admit(&request)?;
+        let mut run = self.graph_runs.begin(graph.rows(&request));
+        let outcome = self.answer_graph(graph, request).await;
+        if let Err(error) = &outcome {
+            run.fail(error);
+        }
+        run.end();
+        outcome
+    }
+
+    async fn answer_graph(&self, graph: &TensorGraph, request: InferRequest) -> Result<InferResponse, InferError> {
         let (id, outputs) = (request.id.clone(), request.outputs.clone());
         let answered = timeout(graph.graph.timeout, answer_of(self, graph, request, false)).await;
         let tensors = match answered.unwrap_or_else(|_| Err(too_long(&graph.graph)))? {

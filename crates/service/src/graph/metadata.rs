@@ -9,8 +9,8 @@ use super::ports::{GraphPort, GraphPorts};
 use super::tensor_graph::GRAPH_VERSION;
 use crate::{ModelMetadata, PortMetadata, Service};
 
-/// The platform of a graph in metadata.
-const PLATFORM: &str = "kserve_inferencegraph";
+/// The platform of a graph in metadata and configuration.
+pub(super) const PLATFORM: &str = "kserve_inferencegraph";
 
 impl Service {
     /// What a graph says about itself. It has inputs, or outputs, where its steps declare them and every request has

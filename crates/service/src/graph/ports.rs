@@ -16,9 +16,9 @@ use crate::PortMetadata;
 /// A tensor of a graph, with the batch dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GraphPort {
-    name: CompactString,
-    datatype: Datatype,
-    shape: Shape,
+    pub(super) name: CompactString,
+    pub(super) datatype: Datatype,
+    pub(super) shape: Shape,
 }
 
 impl GraphPort {

@@ -44,6 +44,11 @@ impl Service {
         true
     }
 
+    /// Whether the models of this server that the hard steps of a graph call are ready, as far as they say it unasked.
+    pub(crate) fn has_needed_models(&self, graph: &Graph) -> bool {
+        self.needed_models(graph).is_ok_and(|models| models.iter().all(|model| model.is_ready()))
+    }
+
     /// The line of the graph in the repository index; none where there is no graph, or a model has its name.
     pub(crate) fn graph_entry(&self) -> Option<IndexEntry> {
         let graph = self.config.graph.as_ref()?;

@@ -17,6 +17,7 @@ use super::answer::{answer_of, too_long, wanted};
 use super::body::Body;
 use super::tensor_graph::{GRAPH_VERSION, TensorGraph};
 use crate::Service;
+use crate::graph_runs::GraphRun;
 use crate::model_responses::ModelResponses;
 
 impl Service {
@@ -31,6 +32,7 @@ impl Service {
         request: InferRequest,
     ) -> Result<GraphResponses, InferError> {
         let inside = self.inflight.enter_owned()?;
+        let run = self.graph_runs.begin(graph.rows(&request));
         let (name, outputs) = (Arc::clone(&graph.graph), request.outputs.clone());
         let id = request.id.clone();
         let service = Arc::clone(self);
@@ -42,6 +44,7 @@ impl Service {
             id,
             outputs,
             deadline: Some(deadline),
+            run: Some(run),
             _inside: inside,
         })
     }
@@ -55,6 +58,8 @@ pub struct GraphResponses {
     outputs: Vec<RequestedOutput>,
     /// When the graph's timeout ends; none once the first response is there, which is all that the timeout is for.
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Its place in the statistics of the graph; none once the last response was taken.
+    run: Option<GraphRun>,
     // After the steps, which it counts.
     _inside: OwnedAdmission,
 }
@@ -72,6 +77,23 @@ enum GraphStage {
 impl GraphResponses {
     /// The next response, or the end without a further one; none after the last.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Response>> {
+        let response = ready!(self.poll_in_time(context));
+        if let Some(response) = &response {
+            self.record(response);
+        }
+        Poll::Ready(response)
+    }
+
+    fn record(&mut self, response: &Response) {
+        if let (Some(run), Some(Err(error))) = (&mut self.run, &response.answer) {
+            run.fail(error);
+        }
+        if response.last {
+            self.run.take().into_iter().for_each(GraphRun::end);
+        }
+    }
+
+    fn poll_in_time(&mut self, context: &mut Context<'_>) -> Poll<Option<Response>> {
         let polled = self.poll_stage(context);
         let deadline = match &mut self.deadline {
             Some(deadline) if polled.is_pending() => deadline,

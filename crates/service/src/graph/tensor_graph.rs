@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alipes_graph::{Destination, Graph};
-use alipes_protocol::{Code, InferError};
+use alipes_protocol::{Code, InferError, InferRequest};
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::registry::version_number;
 use alipes_shared_memory::Held;
@@ -24,6 +24,14 @@ impl TensorGraph {
     /// Whether a request may have any number of responses: a model that ends the graph is decoupled.
     pub fn is_decoupled(&self) -> bool {
         self.models.iter().any(|model| model.is_decoupled())
+    }
+
+    /// The rows of a request: where every step takes rows, those of its first input, else one.
+    pub(super) fn rows(&self, request: &InferRequest) -> u32 {
+        let is_batched = self.models.iter().all(|model| model.spec.max_batch_size > 0);
+        let first = request.inputs.first().filter(|_| is_batched);
+        let rows = first.and_then(|input| u32::try_from(*input.shape.first()?).ok());
+        rows.unwrap_or_default().max(1)
     }
 
     /// Refuses tensors in the client's shared memory: steps exchange tensors, and write none there.
@@ -97,6 +105,18 @@ impl Service {
         };
         let models = graph.services().iter().map(model).collect::<Result<Vec<_>, _>>()?;
         Ok(TensorGraph { graph: Arc::clone(graph), models })
+    }
+
+    /// The models of this server that the steps of a graph call, each once, by name.
+    pub(crate) fn models_of(&self, graph: &Graph) -> Vec<Arc<ModelVersion>> {
+        let mut models: Vec<Arc<ModelVersion>> = Vec::new();
+        for model in graph.services().iter().filter_map(|destination| self.model_of(destination)) {
+            if models.iter().all(|known| !Arc::ptr_eq(known, &model)) {
+                models.push(model);
+            }
+        }
+        models.sort_by(|one, other| one.name.cmp(&other.name));
+        models
     }
 
     /// The model of this server that a step calls; none where it serves none of the name, or the step is another's.
