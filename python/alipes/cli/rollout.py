@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.live import Live
 
 from alipes.cli.certificates import with_certificate
 from alipes.cli.connection import ApiKey, Header, TlsRoots, Url, connect, read_headers
-from alipes.cli.failures import CommandFailed, UsageFailed, perform
-from alipes.cli.rollout_view import end_of, line_of, table_of
+from alipes.cli.failures import CommandFailed, perform
+from alipes.cli.rollout_options import (
+    AsJson,
+    Confidence,
+    JournalFile,
+    LastStepTime,
+    LookEvery,
+    MaxDrift,
+    MaxErrors,
+    MaxLatency,
+    Steps,
+    StepTime,
+    interruptible,
+    shares_of,
+    shown,
+    tolerance_of,
+)
+from alipes.cli.rollout_view import end_of
 from alipes.errors import AlipesError, InferError
 
 if TYPE_CHECKING:
     from alipes.client import Client
-    from alipes.rollout import Look, RolloutEnd, RolloutPlan
+    from alipes.rollout import RolloutEnd, RolloutPlan
     from alipes.types import TrafficSplit
 
-__all__ = ["rollout", "share_of", "stable_everywhere", "stable_version"]
+__all__ = ["rollout", "stable_everywhere", "stable_version"]
 
 
 @with_certificate
@@ -38,86 +48,50 @@ def rollout(  # noqa: PLR0913, PLR0917  # one parameter is one flag
             "--from", metavar="VERSION", show_default=False, help="The version that serves; the one of most weight."
         ),
     ] = None,
-    steps: Annotated[
-        str,
-        typer.Option(
-            "--steps", metavar="PERCENT,...", help="Shares of the candidate before it gets all; 0 sends copies."
-        ),
-    ] = "1,5,25,50",
-    step_s: Annotated[
-        float, typer.Option("--step-time", min=0.1, metavar="SECONDS", help="Longest time of a step but the last.")
-    ] = 60.0,
-    last_step_s: Annotated[
-        float, typer.Option("--last-step-time", min=0.1, metavar="SECONDS", help="Longest time of the last step.")
-    ] = 600.0,
-    look_s: Annotated[
-        float, typer.Option("--look-every", min=0.05, metavar="SECONDS", help="Time between two looks.")
-    ] = 5.0,
-    errors: Annotated[
-        str, typer.Option("--max-errors", metavar="PERCENT", help="How many more requests may fail.")
-    ] = "1%",
-    latency: Annotated[
-        str, typer.Option("--max-latency", metavar="PERCENT", help="How much the 99th percentile may grow.")
-    ] = "20%",
-    drift: Annotated[
-        float,
-        typer.Option("--max-drift", min=0.0, max=1.0, metavar="DISTANCE", help="How far outputs may be apart, 0 to 1."),
-    ] = 0.1,
-    confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.9999, metavar="SHARE", help="How sure the verdict is.")
-    ] = 0.95,
+    steps: Steps = "1,5,25,50",
+    step_s: StepTime = 60.0,
+    last_step_s: LastStepTime = 600.0,
+    look_s: LookEvery = 5.0,
+    errors: MaxErrors = "1%",
+    latency: MaxLatency = "20%",
+    drift: MaxDrift = 0.1,
+    confidence: Confidence = 0.95,
     sticky_header: Annotated[
         str | None,
         typer.Option(
             "--sticky-header", metavar="NAME", show_default=False, help="Keep requests with one value of it together."
         ),
     ] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", show_default=False, help="Note what happens, and go on there after a break."),
-    ] = None,
+    journal: JournalFile = None,
     url: Url = None,
     header: Header = None,
     api_key: ApiKey = None,
     tls_roots: TlsRoots = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the end as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Give a version more and more of the requests: all if it is good, none if it is worse.
 
-    Returns 0 if the version has all requests, and 1 if the other version has them again. Ctrl-C takes it back. Several
-    servers have the same weights and one verdict.
+    A first step of 0 sends the version copies of requests. Returns 0 if the version has all requests, and 1 if the
+    other version has them again. Ctrl-C takes it back. Several servers have the same weights and one verdict.
     """
 
     def action() -> int:
-        from alipes.rollout import Journal, RolloutPlan, Tolerance, run_rollout
+        from alipes.rollout import Journal, RolloutPlan, run_rollout
 
-        shares = tuple(share_of("--steps", word) * 100 for word in steps.split(","))
-        allowed = (share_of("--max-errors", errors), share_of("--max-latency", latency), drift, confidence)
+        tolerance = tolerance_of(errors, latency, drift, confidence)
         with connect(url, read_headers(header, api_key), tls_roots) as client:
             splits = _splits(client, model)
             before = stable if stable is not None else stable_everywhere(splits, candidate)
             plan = RolloutPlan(
-                model, before, candidate, shares, step_s, last_step_s, look_s, sticky_header, Tolerance(*allowed)
+                model, before, candidate, shares_of(steps), step_s, last_step_s, look_s, tolerance, sticky_header
             )
             _check_serving(splits, model, (before, candidate))
-            with _shown(quiet=as_json) as watch, _interruptible() as stop:
+            with shown(quiet=as_json) as watch, interruptible() as stop:
                 end = run_rollout(client, plan, Journal(journal), watch, stop)
         _print_end(end, plan, as_json=as_json)
         return 0 if end.promoted else 1
 
     return perform(action)
-
-
-def share_of(flag: str, word: str) -> float:
-    """A share from the command line, in per cent there: `1%` or `1` is 0.01.
-
-    Raises:
-        UsageFailed: If it is none.
-    """
-    try:
-        return float(word.strip().removesuffix("%")) / 100
-    except ValueError as error:
-        raise UsageFailed(f"write {flag} in per cent, such as 5 or 0.5%", f"'{word}' is no number") from error
 
 
 def stable_version(split: TrafficSplit, candidate: int) -> int:
@@ -183,31 +157,6 @@ def _check_serving(splits: Mapping[str, TrafficSplit], model: str, versions: tup
                 f"load version {absent} first, with a version_policy that serves it beside the others",
                 f"the versions of '{model}' that serve{where}: {names}",
             )
-
-
-@contextmanager
-def _shown(*, quiet: bool) -> Iterator[Callable[[Look], None]]:
-    """What shows a look: a table that changes on a terminal, a line elsewhere."""
-    console = Console(stderr=quiet)
-    if quiet:
-        yield lambda _: None
-    elif console.is_terminal:
-        with Live(console=console, auto_refresh=False) as live:
-            yield lambda look: live.update(table_of(look), refresh=True)
-    else:
-        yield lambda look: print(line_of(look), flush=True)
-
-
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, so that the candidate is taken back first."""
-    stop = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _print_end(end: RolloutEnd, plan: RolloutPlan, *, as_json: bool) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from alipes.rollout.drive import Look, RolloutEnd, run_rollout
+from alipes.rollout.drive import Look, RolloutEnd
 from alipes.rollout.journal import Journal
 from alipes.rollout.outcomes import Outcomes, TimeCounts
 from alipes.rollout.plan import RolloutPlan
 from alipes.rollout.verdict import Finding, Judgement, Tolerance, Verdict, judge
+from alipes.rollout.versions import run_rollout
 
 __all__ = [
     "Finding",

@@ -6,17 +6,33 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from alipes.errors import ConfigError
-from alipes.rollout.plan import RolloutPlan
+from alipes.rollout.plan import Plan
 
-__all__ = ["ENDS", "Journal"]
+__all__ = ["PROMOTED", "ROLLED_BACK", "Journal", "Resumed"]
 
-ENDS = ("promoted", "rolled back")
+PROMOTED: Final = "promoted"
+ROLLED_BACK: Final = "rolled back"
+
+_ENDS: Final = frozenset({PROMOTED, ROLLED_BACK})
 """Events after which a rollout is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Where a rollout goes on that was broken off.
+
+    Attributes:
+        share: The share of its step, in per cent; `None` before the first step.
+        reason: Why its candidate was being taken back; `None` where it was not.
+    """
+
+    share: float | None = None
+    reason: str | None = None
 
 
 class Journal:
@@ -36,7 +52,7 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
 
-    def begin(self, plan: RolloutPlan, servers: Sequence[str] = ()) -> float | None:
+    def begin(self, plan: Plan[Any], servers: Sequence[str] = ()) -> Resumed | None:
         """Notes the beginning of a rollout, or finds the one that was broken off.
 
         Args:
@@ -44,31 +60,45 @@ class Journal:
             servers: Addresses of the servers; those of one that goes on may be others.
 
         Returns:
-            The share at which it goes on, in per cent; `None` where it begins.
+            Where it goes on; `None` where it begins.
 
         Raises:
             ConfigError: If the file holds another rollout that is not over, or is no journal.
         """
-        wanted = {"model": plan.model, "stable": plan.stable, "candidate": plan.candidate, "steps": list(plan.steps)}
-        share: float | None = None
-        found: dict[str, Any] | None = None
-        for event in self._events():
-            if event["event"] == "began":
-                found, share = {name: event.get(name) for name in wanted}, None
-            elif event["event"] in ENDS:
-                found, share = None, None
-            elif event["event"] == "step":
-                share = float(event["share"])
+        wanted = plan.identity()
+        found, resumed = self._unfinished()
         if found is None:
             self.note("began", **wanted, servers=list(servers), tolerance=asdict(plan.tolerance))
             return None
-        if found != wanted:
+        if {name: found.get(name) for name in wanted} != wanted:
             raise ConfigError(
                 f"{self._path}: the rollout of version {found['candidate']} of '{found['model']}' is not over",
                 key="journal",
                 hint="finish it with its own options, or name another file",
             )
-        return share
+        return resumed
+
+    def unfinished(self) -> dict[str, Any] | None:
+        """What was noted of the rollout that is not over when it began, if there is one.
+
+        Raises:
+            ConfigError: If the file is no journal.
+        """
+        return self._unfinished()[0]
+
+    def _unfinished(self) -> tuple[dict[str, Any] | None, Resumed]:
+        found: dict[str, Any] | None = None
+        resumed = Resumed()
+        for event in self._events():
+            if event["event"] == "began":
+                found, resumed = event, Resumed()
+            elif event["event"] in _ENDS:
+                found = None
+            elif event["event"] == "step":
+                resumed = Resumed(float(event["share"]))
+            elif event["event"] == "taking back":
+                resumed = Resumed(resumed.share, event["reason"])
+        return found, resumed
 
     def _events(self) -> Iterator[dict[str, Any]]:
         if self._path is None or not self._path.exists():

@@ -7,17 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
+from alipes.client.servers.addresses import with_reasons
 from alipes.client.servers.outcomes import added_outcomes
 from alipes.errors import AlipesError, DeadlineExceeded, NotReady, Overloaded, TransportError
 from alipes.rollout.outcomes import Outcomes
 from alipes.types import Shadow, TrafficSplit
 
-__all__ = ["CALL_S", "RolloutServers", "State", "Weighed", "may_pass"]
+__all__ = ["CALL_S", "MOST_MISSED", "Missed", "RolloutServers", "State", "Weighed", "may_pass", "named", "of_each"]
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 CALL_S: Final = 5.0
 """The longest wait for one server: one that hangs must not keep the others from being judged."""
+
+MOST_MISSED: Final = 3
+"""Looks in a row that a server may leave without an answer, and attempts to set it."""
 
 _MOST_THREADS: Final = 32
 
@@ -109,22 +114,48 @@ class RolloutServers:
     ) -> tuple[dict[str, T], dict[str, AlipesError]]:
         """Makes a call at each server, or at some of them: its results, and its errors."""
         servers = {name: one for name, one in self._server.servers().items() if only is None or name in only}
-        found: dict[str, T] = {}
-        failures: dict[str, AlipesError] = {}
+        return of_each(servers, call)
 
-        def make(name: str) -> None:
-            try:
-                found[name] = call(servers[name])
-            except AlipesError as error:
-                failures[name] = error
 
-        if len(servers) == 1:
-            make(next(iter(servers)))
-        elif servers:
-            with ThreadPoolExecutor(min(len(servers), _MOST_THREADS), "alipes-rollout") as threads:
-                list(threads.map(make, servers))
-        # In the order of the servers, whichever was first.
-        return _ordered(found, servers), _ordered(failures, servers)
+class Missed:
+    """How many looks in a row servers have left without an answer."""
+
+    def __init__(self, may_pass: Callable[[AlipesError], bool]) -> None:
+        """Takes which errors a server may have and answer the next look."""
+        self._may_pass = may_pass
+        self._missed: dict[str, int] = {}
+
+    def fault(self, failures: Mapping[str, AlipesError]) -> str | None:
+        """Why a look's errors end a rollout, if they do."""
+        self._missed = {name: self._missed.get(name, 0) + 1 for name in failures}
+        for name, error in failures.items():
+            if not self._may_pass(error):
+                return named({name: error})
+            if self._missed[name] == MOST_MISSED:
+                return f"a server left {MOST_MISSED} looks without an answer: {named({name: error})}"
+        return None
+
+
+def of_each(
+    servers: Mapping[str, S], call: Callable[[S], T], most_threads: int = _MOST_THREADS
+) -> tuple[dict[str, T], dict[str, AlipesError]]:
+    """Makes a call at each of some servers, at several at a time: its results, and its errors."""
+    found: dict[str, T] = {}
+    failures: dict[str, AlipesError] = {}
+
+    def make(name: str) -> None:
+        try:
+            found[name] = call(servers[name])
+        except AlipesError as error:
+            failures[name] = error
+
+    if len(servers) == 1:
+        make(next(iter(servers)))
+    elif servers:
+        with ThreadPoolExecutor(min(len(servers), most_threads), "alipes-rollout") as threads:
+            list(threads.map(make, servers))
+    # In the order of the servers, whichever was first.
+    return _ordered(found, servers), _ordered(failures, servers)
 
 
 def may_pass(error: AlipesError) -> bool:
@@ -134,3 +165,8 @@ def may_pass(error: AlipesError) -> bool:
 
 def _ordered(found: Mapping[str, T], servers: Mapping[str, object]) -> dict[str, T]:
     return {name: found[name] for name in servers if name in found}
+
+
+def named(failures: Mapping[str, AlipesError]) -> str:
+    """Servers with their errors, as one text."""
+    return with_reasons({name: f"{error}" for name, error in failures.items()})

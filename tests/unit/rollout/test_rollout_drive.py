@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alipes.cli.rollout import share_of, stable_version
+from alipes.cli.rollout import stable_version
+from alipes.cli.rollout_options import share_of
 from alipes.cli.rollout_view import end_of
 from alipes.errors import ConfigError, TransportError
 from alipes.rollout import Journal, Look, RolloutPlan, Tolerance, run_rollout
