@@ -61,8 +61,8 @@ ALLOWED = {
     "tables": set(),
     "loadtest": {"client", "plots", "tables"},
     "plots": {"monitor"},
-    # It takes a client; outcomes of several servers are added up as that does it.
-    "rollout": {"client"},
+    # It takes a client, or a cluster; outcomes of several servers are added up as the client does it.
+    "rollout": {"client", "cloud"},
     "predictor": {"client", "worker"},
     "explainers": {"predictor", "worker"},
     # What holds the ports of a server that sleeps: it reads the server's flags and writes its log.

@@ -26,6 +26,26 @@ def times(factor: float = 2.0, columns: int | str = 2) -> onnx.ModelProto:
     )
 
 
+def fails_above(limit: float, factor: float = 2.0) -> onnx.ModelProto:
+    """``Y = factor * X`` as of `times`; a request with a larger element than the limit fails."""
+    shape = ["batch", 2]
+    nodes = [
+        helper.make_node("Greater", ["X", "limit"], ["above"]),
+        helper.make_node("Cast", ["above"], ["place"], to=TensorProto.INT64),
+        helper.make_node("Gather", ["factors", "place"], ["factor"]),  # which has the place 0 alone
+        helper.make_node("Mul", ["X", "factor"], ["Y"]),
+    ]
+    return small_model(
+        nodes,
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, shape)],
+        [
+            numpy_helper.from_array(np.array(limit, np.float32), "limit"),
+            numpy_helper.from_array(np.array([factor], np.float32), "factors"),
+        ],
+    )
+
+
 def busy(side: int = 256) -> onnx.ModelProto:
     """Multiplies matrices ``STEPS`` times, so that a request lasts as long as the test needs; DONE is ``STEPS``.
 

@@ -14,7 +14,7 @@ from alipes.cli.amounts import span
 if TYPE_CHECKING:
     from alipes.rollout import Finding, Look, Outcomes, RolloutEnd, RolloutPlan, TimeCounts
 
-__all__ = ["end_of", "line_of", "table_of"]
+__all__ = ["end_of", "end_of_canary", "line_of", "table_of"]
 
 _COLOURS: Final = {"good": "green", "worse": "red", "open": "yellow"}
 
@@ -44,6 +44,17 @@ def end_of(end: RolloutEnd, plan: RolloutPlan) -> str:
         f"version {plan.stable} {again}: {end.reason}{why}; once {' and '.join(end.unset)} can be set: "
         f"alipes models traffic {plan.model} {plan.stable}=1 --url={','.join(end.unset)}"
     )
+
+
+def end_of_canary(end: RolloutEnd, service: str) -> str:
+    """The end of a rollout of a canary of KServe in one line."""
+    if end.promoted:
+        return f"the canary of {service} has all requests now: {end.reason}"
+    if not end.unset:
+        return f"the canary of {service} is taken back: {end.reason}"
+    why = "".join(f"; {error}" for error in end.unset.values() if f"{error}" not in end.reason)
+    what = f"the canary of {service} could not be taken back: {end.reason}{why}"
+    return f"{what}; see: alipes deploy kserve status {service}"
 
 
 def table_of(look: Look) -> RenderableType:

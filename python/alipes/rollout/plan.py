@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -105,11 +106,13 @@ class CanaryPlan(Plan[str]):
         service: The InferenceService, with its namespace.
         digest: By what its models are known again.
         port: The port of the HTTP of its servers.
+        headers: Headers of requests to its servers, such as one with a key.
     """
 
     service: str = ""
     digest: str = ""
     port: int = 8080
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Checks the steps and times.

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
-from alipes.client import Client
+from alipes.client import Client, Retry
 from alipes.deploy.kserve.objects import kserve_objects
 from alipes.deploy.kserve.reading import described
 from alipes.deploy.yaml_text import yaml_of
@@ -21,7 +27,7 @@ from support.command import Done, alipes
 from support.hosts_file import HostsFile, addresses
 from support.kserve_cluster import KServeCluster, kserve_cluster
 from support.kube import Missing
-from support.models import times
+from support.models import fails_above, times
 from support.servers_caller import ServersCaller
 from support.waiting import TIMEOUT_S, until
 
@@ -32,6 +38,11 @@ STABLE = f"{NAME}-predictor"
 CANARY = f"{NAME}-next-predictor"
 HTTP, GRPC = 8080, 9000
 ROWS = np.array([[1, 2]], np.float32)
+EQUAL, FAILING = "equal", "failing"
+"""Models like that of the factor 2: KServe promotes no canary whose address is the predictor's."""
+ROLLOUT = ("--steps=20,50", "--step-time=5", "--last-step-time=180", "--look-every=0.5")
+WIDE = ("--max-errors=5%", "--max-latency=2000%", "--max-drift=0.4")
+"""Pods share two processors with everything else here."""
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +54,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KServeCluster]
             pytest.skip(str(reason))
         for factor in (2, 3, 4):
             found.store.files[f"/{factor}/model.onnx"] = times(factor).SerializeToString()
+        found.store.files[f"/{EQUAL}/model.onnx"] = times(2).SerializeToString()
+        found.store.files[f"/{FAILING}/model.onnx"] = fails_above(2.0).SerializeToString()
         yield found
 
 
@@ -54,7 +67,7 @@ class Service:
         self.namespace = f"test-{secrets.token_hex(4)}"
         cluster.plane.namespace(self.namespace)
 
-    def uri(self, factor: int) -> dict[str, str]:
+    def uri(self, factor: int | str) -> dict[str, str]:
         return {"uri": f"{self.cluster.store.address}/{factor}/model.onnx"}
 
     def objects(self, factor: int, *canaries: dict[str, Any], name: str = "", servers: int = 2) -> list[dict[str, Any]]:
@@ -108,6 +121,41 @@ def over_grpc(address: str) -> float | None:
             return float(client.infer(NAME, ROWS)[0, 0])
         except AlipesError:
             return None
+
+
+class Requests:
+    """Requests with random rows to the servers of the predictor and of the canary, half each, while it is entered.
+
+    There is no gateway here that would divide them.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._call, args=(name,)) for name in (STABLE, CANARY)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _call(self, service: str) -> None:
+        random = np.random.default_rng(len(service))
+        while not self._over.is_set():
+            for address in self._service.addresses(service) or [""]:
+                if address:
+                    self._ask(address, random)
+                self._over.wait(0.01)
+
+    def _ask(self, address: str, random: np.random.Generator) -> None:
+        with Client(f"grpc://{address}:{GRPC}", retry=Retry(times=0)) as client, suppress(AlipesError):
+            for _ in range(20):
+                client.infer(NAME, random.normal(1, 1, (1, 2)).astype(np.float32))
 
 
 @pytest.fixture
@@ -181,6 +229,60 @@ def test_updates_canaries_and_a_promotion_cost_no_call(service: Service, tmp_pat
         service.until_answered(4, 4, service=CANARY)
         assert not service.addresses()
         caller.answers(more=40)
+
+
+def rollout_process(service: Service, *flags: str) -> subprocess.Popen[str]:
+    kubeconfig = service.cluster.plane.kubeconfig(namespace=service.namespace)
+    words = ("deploy", "kserve", "rollout", NAME, *ROLLOUT, *WIDE, f"--kubeconfig={kubeconfig}", *flags)
+    return subprocess.Popen([sys.executable, "-m", "alipes", *words], stdout=subprocess.PIPE, text=True)
+
+
+def with_canary(service: Service, model: str) -> None:
+    """The service with two servers of the factor 2, and one of a canary."""
+    service.apply(service.objects(2, servers=3))
+    service.apply(service.objects(2, {"name": "next", "percent": 10, "storage": service.uri(model)}, servers=3))
+    service.until_answered(2, service=CANARY)
+    service.until_answered(2, 2)
+
+
+def test_an_equal_canary_is_promoted_while_pods_go_and_start_again(service: Service, tmp_path: Path) -> None:
+    with_canary(service, EQUAL)
+    journal = tmp_path / "journal.jsonl"
+    with Requests(service):
+        process = rollout_process(service, f"--journal={journal}", "--step-time=60")
+        until(lambda: journal.exists() and '"look"' in journal.read_text(), "the first look")
+        groups = {pod["metadata"]["name"]: pod for pod in service.pods()}
+        stable = next(name for name in groups if CANARY not in name)
+        canary = next(name for name in groups if CANARY in name)
+        path = f"/api/v1/namespaces/{service.namespace}/pods/{stable}"
+        service.cluster.plane.request("DELETE", path)
+        (status,) = groups[canary]["status"]["containerStatuses"]
+        for number in service.cluster.machine.processes_of(status["containerID"]):
+            os.kill(int(number), signal.SIGKILL)
+        out, _ = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, out.splitlines()[-1]) == (
+        0,
+        f"the canary of {NAME} has all requests now: no comparison found the candidate worse",
+    )
+    service.until_answered(2, 2, 2, service=CANARY)
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert [event["share"] for event in events if event["event"] == "step"] == [20, 50]
+    counted = [event["requests"] for event in events if event["event"] == "look" and event["share"] == 50]
+    assert all(before <= after for pair in zip(*counted, strict=True) for before, after in pairwise(pair))
+    for address in service.addresses(CANARY):
+        with Client(f"http://{address}:{HTTP}") as client:
+            assert client.traffic(NAME).weights == {}
+
+
+def test_a_failing_canary_is_rolled_back(service: Service) -> None:
+    with_canary(service, FAILING)
+    with Requests(service):
+        process = rollout_process(service)
+        out, _ = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1
+    assert out.splitlines()[-1].startswith(f"the canary of {NAME} is taken back: errors: worse by "), out
+    service.until_answered(2, 2, 2)
+    assert not service.addresses(CANARY)
 
 
 def test_a_stopped_service_has_no_server_until_it_is_started(service: Service) -> None:

@@ -14,6 +14,7 @@ from alipes.cli.deploy.envoy import envoy
 from alipes.cli.deploy.image import HELP as IMAGE_HELP
 from alipes.cli.deploy.image import image
 from alipes.cli.deploy.kserve import kserve_app
+from alipes.cli.deploy.kserve_rollout import rollout as kserve_rollout
 from alipes.cli.deploy.kubernetes import HELM_HELP, helm, kubernetes
 from alipes.cli.deploy.kubernetes import HELP as KUBERNETES_HELP
 from alipes.cli.deploy.machine import COMPOSE_HELP, SYSTEMD_HELP, compose, systemd
@@ -27,6 +28,7 @@ deploy_app: Final = typer.Typer(help="Write what runs a server elsewhere: images
 deploy_app.command("image", help=IMAGE_HELP, short_help="Write a container image, without a container engine.")(image)
 deploy_app.command(help=KUBERNETES_HELP, short_help="Write what runs servers on Kubernetes.")(kubernetes)
 deploy_app.command(help=HELM_HELP, short_help="Write a Helm chart.")(helm)
+kserve_app.command("rollout", short_help="Raise a canary's share by steps, with a verdict.")(kserve_rollout)
 deploy_app.add_typer(kserve_app, name="kserve")
 deploy_app.command(help=COMPOSE_HELP, short_help="Write a file for Docker Compose.")(compose)
 deploy_app.command(help=SYSTEMD_HELP, short_help="Write a unit of systemd.")(systemd)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-__all__ = ["MOST_SAMPLES", "added_outcomes"]
+__all__ = ["MOST_SAMPLES", "added", "added_outcomes"]
 
 Document: TypeAlias = dict[str, Any]
 
@@ -25,10 +25,11 @@ def added_outcomes(found: Sequence[Mapping[int, Mapping[str, Any]]]) -> dict[int
         found: What `traffic_outcomes` has of each server.
     """
     versions = sorted({version for one in found for version in one})
-    return {version: _added([one[version] for one in found if version in one]) for version in versions}
+    return {version: added([one[version] for one in found if version in one]) for version in versions}
 
 
-def _added(parts: Sequence[Mapping[str, Any]]) -> Document:
+def added(parts: Sequence[Mapping[str, Any]]) -> Document:
+    """Adds up outcomes, as `added_outcomes` says."""
     outputs = sorted({name for part in parts for name in part["samples"]})
     document: Document = {
         "answered": sum(part["answered"] for part in parts),

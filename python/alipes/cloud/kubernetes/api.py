@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from alipes.cloud.kubernetes.refusals import NoAnswer, Refused, in_short
@@ -88,6 +89,20 @@ class Api:
             finally:
                 response.close()
 
+    def proxied(self, path: str, document: object, headers: Mapping[str, str], what: str, timeout_s: float) -> bytes:
+        """The body of an answer of something that the API server passes requests on to.
+
+        Args:
+            path: Its path.
+            document: What is posted; None is a GET.
+            headers: Further headers of the request.
+            what: How messages name it.
+            timeout_s: The longest wait.
+        """
+        with _understood(what):
+            method = "get" if document is None else "post"
+            return bytes(self._send(method, path, {}, document, None, timeout_s, headers).data)
+
     def _document(
         self, method: str, path: str, query: Mapping[str, object], body: object = None, kind: str | None = None
     ) -> Document:
@@ -96,7 +111,7 @@ class Api:
             document: Document = json.loads(response.data)
             return document
 
-    def _send(
+    def _send(  # noqa: PLR0913, PLR0917  # one parameter is one part of a request
         self,
         method: str,
         path: str,
@@ -104,6 +119,7 @@ class Api:
         body: object,
         kind: str | None,
         timeout_s: float | None,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:
         from kubernetes.client.exceptions import ApiException
 
@@ -111,7 +127,7 @@ class Api:
             "body": body,
             "content_type": kind,
             "query_params": [(name, str(value)) for name, value in query.items() if value is not None],
-            "header_params": {"Accept": "application/json"},
+            "header_params": {"Accept": "application/json", **headers},
             "serialize": False,
             # Reading may pause for as long: a watch says nothing while nothing happens.
             "_request_timeout": None if timeout_s is None else (_REQUEST_TIMEOUT_S, timeout_s),
@@ -126,7 +142,7 @@ class Api:
 
 
 @contextmanager
-def _understood() -> Iterator[None]:
+def _understood(what: str = "the API server") -> Iterator[None]:
     """Turns what the official client raises into what was refused, or that nothing answered."""
     from kubernetes.client.exceptions import ApiException
     from urllib3.exceptions import HTTPError
@@ -135,10 +151,10 @@ def _understood() -> Iterator[None]:
         yield
     except ApiException as error:
         if error.status in _UNAVAILABLE or _is_etcd(error):
-            raise NoAnswer(f"the API server is not available: {_message(error)}") from error
+            raise NoAnswer(f"{what} is not available: {_message(error)}") from error
         raise Refused(_message(error), int(error.status or 0), *_details(error)) from error
     except (HTTPError, OSError, json.JSONDecodeError) as error:
-        raise NoAnswer(f"the API server does not answer: {error}") from error
+        raise NoAnswer(f"{what} does not answer: {error}") from error
 
 
 def _status(error: Any) -> Mapping[str, Any]:
@@ -155,7 +171,9 @@ def _is_etcd(error: Any) -> bool:
 
 
 def _message(error: Any) -> str:
-    return in_short(str(_status(error).get("message") or error.reason or error.status))
+    status = _status(error)
+    # A server behind the proxy says `error`, as the V2 protocol has it.
+    return in_short(str(status.get("message") or status.get("error") or error.reason or error.status))
 
 
 def _details(error: Any) -> tuple[str, list[str]]:

@@ -16,6 +16,7 @@ from alipes.cloud.kubernetes.inference_services import InferenceServices
 from alipes.cloud.kubernetes.kserve_objects import KServeObjects
 from alipes.cloud.kubernetes.logs import LogLine, followed, lines_of
 from alipes.cloud.kubernetes.made import Made, interruptible, removal
+from alipes.cloud.kubernetes.pod_proxy import PodProxy
 from alipes.cloud.kubernetes.pods import pods_of
 from alipes.cloud.kubernetes.readiness import address_of
 from alipes.cloud.kubernetes.refusals import Refused
@@ -320,6 +321,10 @@ class Cluster:
     def inference_services(self, namespace: str | None = None) -> InferenceServices:
         """The services of KServe in a namespace, which are changed and waited for there."""
         return InferenceServices(self._api, namespace or self.namespace)
+
+    def pod_proxy(self, port: int, namespace: str | None = None, headers: Mapping[str, str] | None = None) -> PodProxy:
+        """The servers of a namespace's pods at a port, reached through the API server with some headers."""
+        return PodProxy(self._api, namespace or self.namespace, port, headers)
 
     def kserve_objects(self, labels: Mapping[str, str], namespace: str | None = None) -> KServeObjects:
         """The objects of KServe in a namespace that carry labels."""

@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from alipes.cloud.kubernetes.api import Api, Document
-from alipes.cloud.kubernetes.inference_status import ServiceStatus, look_at_service, service_status
+from alipes.cloud.kubernetes.canaries import (
+    CanaryState,
+    ServiceCanary,
+    canary_of,
+    canary_state,
+    chosen_canary,
+    is_served_by,
+    is_split,
+)
+from alipes.cloud.kubernetes.inference_status import SERVICE_LABEL, ServiceStatus, look_at_service, service_status
 from alipes.cloud.kubernetes.kserve_kinds import INFERENCE_SERVICES
+from alipes.cloud.kubernetes.resources import PODS
 from alipes.cloud.kubernetes.waiting import SETTLE_S, Wait
 from alipes.cloud.kubernetes.watched import Watched
 from alipes.errors import CloudError, ConfigError
@@ -89,10 +99,10 @@ class InferenceServices:
         if not 0 <= percent <= _ALL:
             raise ConfigError(f"{percent} % of the requests: say a number from 0 to 100", key="percent")
         service = self._watched(name).read()
-        if _is_split(service) and canary is None:
+        if is_split(service) and canary is None:
             self._change(service, {"spec": {"predictor": {"canaryTrafficPercent": percent}}}, dry_run=dry_run)
             return ""
-        chosen = self._chosen(service, canary)
+        chosen = chosen_canary(service, canary)
         place = f"/spec/canary/{service['spec']['canary'].index(chosen)}/trafficPercent"
         self._replace(service, [{"op": "replace", "path": place, "value": percent}], dry_run=dry_run)
         return str(chosen["predictor"]["name"])
@@ -113,12 +123,12 @@ class InferenceServices:
         """
         service = self._watched(name).read()
         spec = service["spec"]
-        if _is_split(service) and canary is None:
+        if is_split(service) and canary is None:
             self._change(service, {"spec": {"predictor": {"canaryTrafficPercent": None}}}, dry_run=dry_run)
             return ""
-        chosen = self._chosen(service, canary)
+        chosen = chosen_canary(service, canary)
         predictor = _promoted(spec["predictor"], chosen["predictor"])
-        others = [one for one in spec["canary"] if one is not chosen]
+        others = _others(service, chosen)
         changes: list[Document] = [{"op": "replace", "path": "/spec/predictor", "value": predictor}]
         if others:
             changes.append({"op": "replace", "path": "/spec/canary", "value": others})
@@ -127,21 +137,60 @@ class InferenceServices:
         self._replace(service, changes, dry_run=dry_run)
         return str(predictor["name"])
 
-    def rollback(self, name: str, *, dry_run: bool = False) -> None:
+    def rollback(self, name: str, canary: str | None = None, *, dry_run: bool = False) -> None:
         """Give all requests to the model that was there before the canaries, which go.
 
         With Knative, the newest revision gets no requests more, and the one before it all of them.
+
+        Args:
+            name: The service.
+            canary: The only one that goes; None is all.
+            dry_run: Have it checked by the API server, and nothing changed.
 
         Raises:
             CloudError: If there is no canary, or the API server refuses it.
         """
         service = self._watched(name).read()
-        if service["spec"].get("canary"):
+        others = [] if canary is None else _others(service, chosen_canary(service, canary))
+        if others:
+            self._replace(service, [{"op": "replace", "path": "/spec/canary", "value": others}], dry_run=dry_run)
+        elif service["spec"].get("canary"):
             self._change(service, {"spec": {"canary": None}}, dry_run=dry_run)
-        elif service.get("status", {}).get("deploymentMode") == "Knative" or _is_split(service):
+        elif service.get("status", {}).get("deploymentMode") == "Knative" or is_split(service):
             self._change(service, {"spec": {"predictor": {"canaryTrafficPercent": 0}}}, dry_run=dry_run)
         else:
             raise CloudError(f"{self._what(name)} has no canary to take back", reason="NotFound")
+
+    def canary(self, name: str, canary: str | None = None) -> ServiceCanary:
+        """The canary of a service, and what it is to replace.
+
+        Args:
+            name: The service.
+            canary: Which, where there are several.
+
+        Raises:
+            CloudError: If there is no such service or canary; with Knative, if no revision is newer than the one that
+                serves.
+        """
+        return canary_of(self._watched(name).read(), canary)
+
+    def is_served_by(self, name: str, candidate: str) -> bool:
+        """Whether what was a canary of a service, or its newest revision, has all requests.
+
+        Raises:
+            CloudError: If there is no such service.
+        """
+        return is_served_by(self._watched(name).read(), candidate)
+
+    def canary_state(self, canary: ServiceCanary) -> CanaryState:
+        """A service with a canary as it is now, and the pods of both.
+
+        Raises:
+            CloudError: If the service is gone, or its pods cannot be listed.
+        """
+        service = self._watched(canary.service).read()
+        pods = self._api.get(PODS.collection(self._namespace), labelSelector=f"{SERVICE_LABEL}={canary.service}")
+        return canary_state(service, canary, pods["items"])
 
     def stop(self, name: str, *, dry_run: bool = False) -> None:
         """End all servers of a service, which stays as it is described.
@@ -162,18 +211,6 @@ class InferenceServices:
     def _annotate(self, name: str, value: str | None, *, dry_run: bool) -> None:
         service = self._watched(name).read()
         self._change(service, {"metadata": {"annotations": {_STOP: value}}}, dry_run=dry_run)
-
-    def _chosen(self, service: Document, canary: str | None) -> Document:
-        canaries: list[Document] = service["spec"].get("canary") or []
-        what = self._what(service["metadata"]["name"])
-        names = [str(one["predictor"]["name"]) for one in canaries]
-        if not canaries:
-            raise CloudError(f"{what} has no canary", reason="NotFound")
-        if canary is None and len(canaries) > 1:
-            raise CloudError(f"{what} has several canaries: say which of {', '.join(names)}", reason="Ambiguous")
-        if canary is not None and canary not in names:
-            raise CloudError(f"{what} has no canary '{canary}'; it has {', '.join(names)}", reason="NotFound")
-        return canaries[0 if canary is None else names.index(canary)]
 
     def _change(self, service: Document, change: Document, *, dry_run: bool) -> None:
         metadata = service["metadata"]
@@ -196,8 +233,9 @@ def _query(*, dry_run: bool) -> dict[str, object]:
     return {"dryRun": "All" if dry_run else None}
 
 
-def _is_split(service: Document) -> bool:
-    return service["spec"]["predictor"].get("canaryTrafficPercent") is not None
+def _others(service: Document, chosen: Document) -> list[Document]:
+    """The canaries beside one."""
+    return [one for one in service["spec"]["canary"] if one is not chosen]
 
 
 def _promoted(stable: Document, canary: Document) -> Document:

@@ -14,9 +14,9 @@ from alipes.cloud.kubernetes.refusals import Refused
 from alipes.cloud.kubernetes.resources import DEPLOYMENTS, PODS, item_path
 from alipes.cloud.kubernetes.waiting import Look
 
-__all__ = ["Condition", "ServiceStatus", "Share", "look_at_service", "service_status"]
+__all__ = ["SERVICE_LABEL", "Condition", "ServiceStatus", "Share", "look_at_service", "service_status"]
 
-_LABEL: Final = "serving.kserve.io/inferenceservice"
+SERVICE_LABEL: Final = "serving.kserve.io/inferenceservice"
 """KServe's label of the pods of a service."""
 _STOP: Final = "serving.kserve.io/stop"
 _MODE: Final = "serving.kserve.io/deploymentMode"
@@ -213,7 +213,7 @@ def _in_pods(api: Api, service: Document) -> Iterator[Finding]:
     metadata = service["metadata"]
     path = PODS.collection(metadata["namespace"])
     try:
-        pods = api.get(path, labelSelector=f"{_LABEL}={metadata['name']}")["items"]
+        pods = api.get(path, labelSelector=f"{SERVICE_LABEL}={metadata['name']}")["items"]
     except Refused as error:
         if error.status != 403:
             raise
