@@ -126,7 +126,7 @@ def test_reading_metrics_keeps_no_server(model: Path, serve: Serve) -> None:
     reader.join()
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(40, marks=pytest.mark.proof)])
 def test_no_request_is_lost_over_idle_exits(rounds: int, model: Path, activate: Activate) -> None:
     holder = activate(model, "--idle-exit=0.1")
     failures: list[str] = []

@@ -267,11 +267,17 @@ def test_model_name_names_the_model_of_an_app(serve: Serve, folder: Path, predic
     assert call(server, "anything", [1.0]).status == 404
 
 
+def traced_at(collector: Collector) -> list[str]:
+    """Flags of a server that sends the spans of traces that callers have begun, soon after their end."""
+    general = ("mode=opentelemetry", "level=TIMESTAMPS", "rate=0")
+    place = (f"opentelemetry,url={collector.url}", "opentelemetry,bsp_schedule_delay=50")
+    return [f"--trace-config={one}" for one in (*general, *place)]
+
+
 def test_transformer_and_predictor_are_parts_of_one_trace(serve: Serve, folder: Path, notes: Notes) -> None:
     trace, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     with Collector() as collector:
-        tracing = [f"--trace-config={one}" for one in ("mode=opentelemetry", "level=TIMESTAMPS", "rate=0")]
-        tracing.append(f"--trace-config=opentelemetry,url={collector.url}")
+        tracing = traced_at(collector)
         predictor = serve(folder / "predictor_app.py", *tracing, environment=notes.environment)
         for protocol in ("v2", "grpc-v2"):
             transformer = serve(folder / "transformer_app.py", *tracing, *flags(predictor, protocol))
@@ -292,8 +298,7 @@ def test_transformer_and_predictor_are_parts_of_one_trace(serve: Serve, folder: 
 def test_headers_that_are_forwarded_to_models_continue_a_trace(serve: Serve, folder: Path, notes: Notes) -> None:
     trace = "0af7651916cd43dd8448eb211c80319c"
     with Collector() as collector:
-        tracing = [f"--trace-config={one}" for one in ("mode=opentelemetry", "level=TIMESTAMPS", "rate=0")]
-        tracing.append(f"--trace-config=opentelemetry,url={collector.url}")
+        tracing = traced_at(collector)
         predictor = serve(folder / "predictor_app.py", *tracing, environment=notes.environment)
         pattern = "--http-header-forward-pattern=^traceparent$"
         transformer = serve(folder / "transformer_app.py", *flags(predictor, "grpc-v2"), pattern)
@@ -307,8 +312,7 @@ def test_headers_that_are_forwarded_to_models_continue_a_trace(serve: Serve, fol
 def test_a_call_of_v1_continues_its_trace_by_itself(serve: Serve, folder: Path, notes: Notes) -> None:
     trace = "0af7651916cd43dd8448eb211c80319c"
     with Collector() as collector:
-        tracing = [f"--trace-config={one}" for one in ("mode=opentelemetry", "level=TIMESTAMPS", "rate=0")]
-        tracing.append(f"--trace-config=opentelemetry,url={collector.url}")
+        tracing = traced_at(collector)
         predictor = serve(folder / "predictor_app.py", *tracing, environment=notes.environment)
         transformer = serve(folder / "transformer_app.py", *flags(predictor, "v2"))
         url = f"http://{transformer.http}/v1/models/documents:predict"

@@ -50,6 +50,7 @@ def test_a_version_that_is_as_good_gets_all_requests(scales: ServerProcess, tmp_
     assert events[-1]["event"] == "promoted"
 
 
+@pytest.mark.proof
 def test_a_version_with_other_outputs_is_rolled_back(scales: ServerProcess) -> None:
     with asked(scales, "drifts") as (client, requests):
         code, end = rollout(scales.http, "drifts", *QUICK, *WIDE)
@@ -59,6 +60,7 @@ def test_a_version_with_other_outputs_is_rolled_back(scales: ServerProcess) -> N
     assert requests.failures == []
 
 
+@pytest.mark.proof
 def test_a_version_with_other_outputs_can_be_found_by_copies_alone(scales: ServerProcess) -> None:
     with asked(scales, "shadows") as (client, requests):
         code, end = rollout(scales.http, "shadows", "--steps=0,50", *QUICK[1:], *WIDE)

@@ -83,6 +83,7 @@ def weights(server: ServerProcess, model: str) -> dict[int, int]:
         return dict(client.traffic(model).weights)
 
 
+@pytest.mark.proof
 def test_a_good_version_gets_all_requests_everywhere(trio: list[ServerProcess], tmp_path: Path) -> None:
     pair, journal = trio[:2], tmp_path / "journal.jsonl"
     with asked_everywhere(pair, "same") as requests:
