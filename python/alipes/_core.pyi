@@ -325,6 +325,10 @@ class ClientLink:
         headers: Sequence[tuple[str, str]] | None = None,
     ) -> ClientTask:
         """As `infer`, but the answer goes to a mailbox under a number. Large inputs stay unchanged until then."""
+    def begin_plain(
+        self, mailbox: ClientMailbox, number: int, plan: ClientPlan, inputs: object, timeout_s: float | None = None
+    ) -> ClientTask | None:
+        """As `plain`, but the answer goes to a mailbox under a number; ``None`` where nothing was sent."""
     def begin_call(
         self, mailbox: ClientMailbox, number: int, path: str, body: bytes | None = None, timeout_s: float | None = None
     ) -> ClientTask:
@@ -334,7 +338,7 @@ class ClientLink:
 
 @final
 class ClientPlan:
-    """What a model takes, against which `ClientLink.plain` checks arrays."""
+    """What a model takes, against which `ClientLink.plain` and `begin_plain` check arrays."""
 
     def __new__(cls, model: str, inputs: Sequence[tuple[str, str, Sequence[int]]]) -> ClientPlan:
         """Takes names, datatypes and shapes, in which -1 is any size."""

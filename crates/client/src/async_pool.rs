@@ -7,8 +7,7 @@ use alipes_protocol::limits::CLIENT_MAX_HTTP_CONNECTIONS;
 use bytes::Bytes;
 use h2::client::SendRequest;
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as AsyncMutex, Semaphore};
-use tokio::task::AbortHandle;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, oneshot};
 
 use crate::connection::Connection;
 use crate::driver::Driver;
@@ -26,6 +25,19 @@ pub struct AsyncPool {
     shared: AsyncMutex<Option<SendRequest<Bytes>>>,
     idle: Mutex<Vec<Connection>>,
     connections: Semaphore,
+}
+
+/// Withdraws a call that was begun.
+pub struct Withdrawal(Mutex<Option<oneshot::Sender<()>>>);
+
+impl Withdrawal {
+    /// Withdraws it: its outcome comes no more, if it is not there yet.
+    pub fn withdraw(&self) {
+        if let Some(withdraw) = self.0.lock().take() {
+            // An error says that the call has ended.
+            let _ = withdraw.send(());
+        }
+    }
 }
 
 /// What receives the outcome of a call: also where its work panics, so that nobody awaits it for ever.
@@ -67,18 +79,27 @@ impl AsyncPool {
         request: Outgoing,
         limit: Option<Duration>,
         done: impl FnOnce(Result<Incoming, ClientError>) + Send + 'static,
-    ) -> Result<AbortHandle, ClientError> {
-        let runtime = runtime::handle().map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
+    ) -> Result<Withdrawal, ClientError> {
         let pool = self.clone();
         let mut done = Done(Some(done));
-        let task = runtime.spawn(async move {
-            let outcome = match pool.target.wire {
-                Wire::Grpc => pool.over_grpc(request, limit).await,
-                Wire::Http => pool.over_http(request, limit).await,
-            };
-            done.receive(outcome);
-        });
-        Ok(task.abort_handle())
+        let (withdraw, withdrawn) = oneshot::channel();
+        let work = async move {
+            tokio::select! {
+                biased;
+                // Who drops the other end does not withdraw the call.
+                Ok(()) = withdrawn => {}
+                outcome = pool.ask(request, limit) => done.receive(outcome),
+            }
+        };
+        runtime::begin_work(work).map_err(|error| ClientError::new(Kind::Connect, error.to_string()))?;
+        Ok(Withdrawal(Mutex::new(Some(withdraw))))
+    }
+
+    async fn ask(&self, request: Outgoing, limit: Option<Duration>) -> Result<Incoming, ClientError> {
+        match self.target.wire {
+            Wire::Grpc => self.over_grpc(request, limit).await,
+            Wire::Http => self.over_http(request, limit).await,
+        }
     }
 
     /// Closes the connections that no call uses.

@@ -4,23 +4,27 @@
 //! begins one afresh: what it inherits is recognised by the process id and left alone, for locks in it may be held for
 //! ever.
 
+use std::future::Future;
 use std::io;
 use std::mem;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
 use arc_swap::ArcSwapOption;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 static SHARED: ArcSwapOption<Shared> = ArcSwapOption::const_empty();
+
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 struct Shared {
     process: u32,
     handle: Handle,
     /// Its drop ends the runtime's thread: where two threads begin a runtime at the same time, the second runtime is
     /// given up.
-    _stop: oneshot::Sender<()>,
+    work: UnboundedSender<Work>,
 }
 
 /// The runtime of this process.
@@ -28,10 +32,24 @@ struct Shared {
 /// # Errors
 /// If the system has no thread or descriptor left.
 pub fn handle() -> io::Result<Handle> {
+    Ok(shared()?.handle.clone())
+}
+
+/// Has the runtime's thread begin some work. Work that comes before the thread has looked shares one wake-up, where
+/// the runtime itself would have one for each.
+///
+/// # Errors
+/// If the system has no thread or descriptor left.
+pub fn begin_work(work: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    let sent = shared()?.work.send(Box::pin(work));
+    sent.map_err(|_| io::Error::other("the thread of the client's calls has ended"))
+}
+
+fn shared() -> io::Result<Arc<Shared>> {
     loop {
         let seen = SHARED.load_full();
         if let Some(shared) = seen.as_ref().filter(|shared| shared.process == std::process::id()) {
-            return Ok(shared.handle.clone());
+            return Ok(shared.clone());
         }
         let previous = SHARED.compare_and_swap(&seen, Some(Arc::new(begin()?)));
         let replaced = match (&*previous, &seen) {
@@ -48,14 +66,17 @@ pub fn handle() -> io::Result<Handle> {
 fn begin() -> io::Result<Shared> {
     let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
     let handle = runtime.handle().clone();
-    let (stop, stopped) = oneshot::channel();
+    let (work, mut arrived) = unbounded_channel::<Work>();
     thread::Builder::new().name("alipes-client".to_owned()).spawn(move || {
-        // An error says that the other end is gone, which is the message.
-        let _ = runtime.block_on(stopped);
+        runtime.block_on(async {
+            while let Some(work) = arrived.recv().await {
+                tokio::spawn(work);
+            }
+        });
         // What a resolver is busy with is nobody's any more.
         runtime.shutdown_background();
     })?;
-    Ok(Shared { process: std::process::id(), handle, _stop: stop })
+    Ok(Shared { process: std::process::id(), handle, work })
 }
 
 #[cfg(test)]
@@ -67,7 +88,13 @@ mod tests {
         let (first, second) = (handle().unwrap(), handle().unwrap());
         assert_eq!(first.id(), second.id());
         let (done, end) = std::sync::mpsc::channel();
+        for number in 0..3 {
+            let done = done.clone();
+            begin_work(async move { done.send(number).unwrap() }).unwrap();
+        }
         first.spawn(async move { done.send(7).unwrap() });
-        assert_eq!(end.recv().unwrap(), 7);
+        let mut ended: Vec<i32> = end.iter().collect();
+        ended.sort_unstable();
+        assert_eq!(ended, [0, 1, 2, 7]);
     }
 }

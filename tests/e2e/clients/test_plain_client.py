@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,25 @@ def client(address: str) -> Client:
     return Client(address)
 
 
+class Awaiting:
+    """An asynchronous client on a loop of its own: a test calls it as it calls `Client`."""
+
+    def __init__(self, address: str, runner: asyncio.Runner) -> None:
+        self._client, self._runner = AsyncClient(address), runner
+
+    def infer(self, *arguments: Any, **options: Any) -> Any:
+        return self._runner.run(self._answer(arguments, options))
+
+    async def _answer(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return await self._client.infer(*arguments, **options)
+
+
+@pytest.fixture(params=["calls", "awaits"])
+def either(request: pytest.FixtureRequest, address: str) -> Iterator[Client | Awaiting]:
+    with asyncio.Runner() as runner:
+        yield Client(address) if request.param == "calls" else Awaiting(address, runner)
+
+
 def rows(value: float = 1.0, columns: int = 2) -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.full((1, columns), value, np.float32)
 
@@ -105,18 +124,18 @@ def test_several_inputs_and_outputs_go_by_name(client: Client) -> None:
     assert client.infer("pair", inputs, outputs=["Q"]).keys() == {"Q"}
 
 
-def test_calls_that_come_again_are_checked_and_answered_as_the_first(client: Client) -> None:
+def test_calls_that_come_again_are_checked_and_answered_as_the_first(either: Client | Awaiting) -> None:
     every_other = np.arange(8, dtype=np.float32).reshape(2, 4)[:, ::2]
     pair = {"B": np.array([0.5]), "A": np.array([1], np.int32)}
     for _ in range(3):
-        assert client.infer("double", rows(3)).tolist() == [[6, 6]]
-        assert {name: array.tolist() for name, array in client.infer("double", {"X": rows(4)}).items()} == {
+        assert either.infer("double", rows(3)).tolist() == [[6, 6]]
+        assert {name: array.tolist() for name, array in either.infer("double", {"X": rows(4)}).items()} == {
             "Y": [[8, 8]]
         }
-        assert client.infer("double", [[1, 2]]).tolist() == [[2, 4]]
-        assert client.infer("double", every_other).tolist() == [[0, 4], [8, 12]]
-        assert client.infer("double", every_other.astype(">f4")).tolist() == [[0, 4], [8, 12]]
-        outputs = client.infer("pair", pair)
+        assert either.infer("double", [[1, 2]]).tolist() == [[2, 4]]
+        assert either.infer("double", every_other).tolist() == [[0, 4], [8, 12]]
+        assert either.infer("double", every_other.astype(">f4")).tolist() == [[0, 4], [8, 12]]
+        outputs = either.infer("pair", pair)
         assert (outputs["P"].tolist(), outputs["Q"].tolist()) == ([2], [1.0])
         assert not outputs["P"].flags.writeable
         for wrong, text in (
@@ -126,21 +145,21 @@ def test_calls_that_come_again_are_checked_and_answered_as_the_first(client: Cli
             ({"X": np.ones((1, 2))}, "takes FP32, the array has float64"),
         ):
             with pytest.raises(InvalidArgument, match=text):
-                client.infer("double", wrong)
+                either.infer("double", wrong)
 
 
-def test_a_wrong_type_is_named_when_a_call_comes_again_too(client: Client) -> None:
+def test_a_wrong_type_is_named_when_a_call_comes_again_too(either: Client | Awaiting) -> None:
     for _ in range(3):
-        assert client.infer("double", rows(3)).tolist() == [[6, 6]]
+        assert either.infer("double", rows(3)).tolist() == [[6, 6]]
         for call, text in (
-            (lambda: client.infer("double", rows(), timeout_s="1"), "timeout_s: expected seconds as a number, got '1'"),
-            (lambda: client.infer("double", object()), "input 'X' of model 'double' takes FP32: .* not 'object'"),
-            (lambda: client.infer("double", {"X": "one"}), "input 'X' of model 'double' takes FP32: .*'one'"),
-            (lambda: client.infer(["double"], rows()), "model: expected the model's name as text, got"),
+            (lambda: either.infer("double", rows(), timeout_s="1"), "timeout_s: expected seconds as a number, got '1'"),
+            (lambda: either.infer("double", object()), "input 'X' of model 'double' takes FP32: .* not 'object'"),
+            (lambda: either.infer("double", {"X": "one"}), "input 'X' of model 'double' takes FP32: .*'one'"),
+            (lambda: either.infer(["double"], rows()), "model: expected the model's name as text, got"),
         ):
             with pytest.raises(InvalidArgument, match=text):
                 call()
-        assert client.infer("double", rows(3), timeout=60).tolist() == [[6, 6]]
+        assert either.infer("double", rows(3), timeout=60).tolist() == [[6, 6]]
 
 
 def test_a_call_that_comes_again_has_its_time_and_its_further_attempts(
@@ -150,8 +169,9 @@ def test_a_call_that_comes_again_has_its_time_and_its_further_attempts(
     add_model(repository, "double")
     first = serve(repository, environment={"NOTES": str(tmp_path)})
     value = np.ones(1, np.int32)
-    with Switch(first.grpc) as grpc, Switch(first.http) as http:
-        clients = [Client(f"grpc://{grpc.address}"), Client(f"http://{http.address}")]
+    with Switch(first.grpc) as grpc, Switch(first.http) as http, asyncio.Runner() as runner:
+        addresses = [f"grpc://{grpc.address}", f"http://{http.address}"]
+        clients = [*map(Client, addresses), *(Awaiting(address, runner) for address in addresses)]
         (tmp_path / "go").touch()
         for client in clients:
             assert client.infer("waits", value).tolist() == [1]

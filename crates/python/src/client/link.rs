@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PySequence};
 
 use super::errors::{exception, wrong};
-use super::mailbox::{ClientMailbox, ClientTask};
+use super::mailbox::{ClientMailbox, ClientTask, Form, Letter};
 use super::outputs;
 use super::plan::{self, ClientPlan};
 use super::requests::{Question, control};
@@ -124,7 +124,22 @@ impl ClientLink {
     ) -> PyResult<ClientTask> {
         let question = Question { model, version, inputs, outputs, request_id, parameters };
         let request = Outgoing { headers: headers.unwrap_or_default(), ..question.encode(self.target.wire)? };
-        self.begin(py, mailbox, number, request, timeout_s)
+        self.begin(py, (mailbox, number), Form::Whole, request, timeout_s)
+    }
+
+    #[pyo3(signature = (mailbox, number, plan, inputs, timeout_s = None))]
+    fn begin_plain(
+        &self,
+        py: Python<'_>,
+        mailbox: &ClientMailbox,
+        number: u64,
+        plan: &ClientPlan,
+        inputs: &Bound<'_, PyAny>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Option<ClientTask>> {
+        let Some(planned) = plan.encode(inputs, self.target.wire)? else { return Ok(None) };
+        let form = Form::Planned { single: planned.single };
+        self.begin(py, (mailbox, number), form, planned.request, timeout_s).map(Some)
     }
 
     #[pyo3(signature = (mailbox, number, path, body = None, timeout_s = None))]
@@ -137,7 +152,7 @@ impl ClientLink {
         body: Option<&[u8]>,
         timeout_s: Option<f64>,
     ) -> PyResult<ClientTask> {
-        self.begin(py, mailbox, number, control(self.target.wire, path, body), timeout_s)
+        self.begin(py, (mailbox, number), Form::Whole, control(self.target.wire, path, body), timeout_s)
     }
 
     fn close(&self, py: Python<'_>) {
@@ -176,13 +191,14 @@ impl ClientLink {
     fn begin(
         &self,
         py: Python<'_>,
-        mailbox: &ClientMailbox,
-        number: u64,
+        (mailbox, number): (&ClientMailbox, u64),
+        form: Form,
         request: Outgoing,
         timeout_s: Option<f64>,
     ) -> PyResult<ClientTask> {
         let mailbox = mailbox.mailbox();
-        let task = self.own().async_pool.call(request, limit(timeout_s), move |outcome| mailbox.put((number, outcome)));
+        let done = move |outcome| mailbox.put(Letter { number, form, outcome });
+        let task = self.own().async_pool.call(request, limit(timeout_s), done);
         Ok(ClientTask::new(task.map_err(|error| exception(py, &error))?))
     }
 }

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from alipes._core import ClientLink
+from alipes._core import ClientLink, ClientPlan
 from alipes.client.arguments import Version, model_name, split_of, timeout_of, version_text
 from alipes.client.guessed import MISSING, refuse_missing
 from alipes.client.plain.asyncio_bridge import running_bridge
 from alipes.client.plain.base import PlainClient, result_of
 from alipes.client.plain.options import RequestOptions, read_options
-from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_tensors
+from alipes.client.plain.request import Answer, Array, Inputs, Outputs, check_tensors, named_outputs
 from alipes.client.plain.responses import AsyncResponses, in_thread
+from alipes.client.plain.retry import Failure
 from alipes.client.plain.shared import SharedMemory
 from alipes.client.plain.steps import (
+    ControlStep,
+    InferStep,
     Listen,
     Look,
     LookUp,
@@ -25,11 +29,11 @@ from alipes.client.plain.steps import (
     ServerStep,
     Step,
     Steps,
-    Together,
     TransportStep,
     Where,
 )
 from alipes.client.signature import Signature, Value
+from alipes.errors import AlipesError
 from alipes.types import IndexEntry, Shadow, TrafficSplit
 
 __all__ = ["AsyncClient"]
@@ -116,7 +120,18 @@ class AsyncClient(PlainClient):
         if inputs is MISSING:
             refuse_missing("infer", model, options)
         limit_s = timeout_of(timeout_s, timeout)
-        steps = self._infer_steps(model, inputs, outputs, limit_s, read_options(options))
+        began_s, failed = 0.0, None
+        try:
+            if outputs is None and not options and not self._regions and (plan := self._plans.get(model)) is not None:
+                began_s = time.monotonic()
+                answered = await self._ask_plainly(plan, inputs, self.timeout_s if limit_s is None else limit_s)
+                if answered is not None:
+                    return named_outputs(model, answered) if type(answered) is dict else answered
+        except AlipesError as error:
+            failed = Failure(error, began_s)
+        except TypeError:
+            pass  # nothing was sent: the other path says which argument is wrong
+        steps = self._infer_steps(model, inputs, outputs, limit_s, read_options(options), failed)
         return result_of(*await self._drive(steps))
 
     async def call(self, function: str, /, *values: Any, **arguments: Any) -> Any:
@@ -441,6 +456,13 @@ class AsyncClient(PlainClient):
 
     aclose = close
 
+    async def _ask_plainly(self, plan: ClientPlan, inputs: Inputs, limit_s: float | None) -> Any:
+        """The fast path: one step into the data plane checks, encodes and sends arrays as declared; or `None`."""
+        link = self._link
+        if not isinstance(link, ClientLink):  # several servers: the steps choose one of them
+            return None
+        return await running_bridge().call(lambda mailbox, at: link.begin_plain(mailbox, at, plan, inputs, limit_s))
+
     async def _drive(self, steps: Steps[T]) -> T:
         """Performs the steps of a verb on the running event loop."""
         try:
@@ -458,6 +480,8 @@ class AsyncClient(PlainClient):
 
     async def _perform(self, step: Step, link: ClientLink | None = None) -> Any:
         link = self._link if link is None else link
+        if isinstance(step, InferStep | ControlStep):
+            return await running_bridge().call(partial(step.begin, link))
         if isinstance(step, Pause):
             return await asyncio.sleep(step.seconds)
         if isinstance(step, TransportStep):
@@ -466,9 +490,7 @@ class AsyncClient(PlainClient):
             return await in_thread(lambda: step.run(link))
         if isinstance(step, ServerStep):
             return await self._perform(step.step, step.link)
-        if isinstance(step, Together):
-            return await asyncio.gather(*map(self._drive, step.verbs), return_exceptions=True)
-        return await running_bridge().call(lambda mailbox, number: step.begin(link, mailbox, number))
+        return await asyncio.gather(*map(self._drive, step.verbs), return_exceptions=True)
 
 
 class _Done(Awaitable[None]):

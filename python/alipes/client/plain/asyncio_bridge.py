@@ -24,8 +24,8 @@ class AsyncioBridge:
         self._last = 0
         loop.add_reader(self._mailbox.fileno(), _deliver, self._mailbox, self._futures)
 
-    async def call(self, begin: Callable[[ClientMailbox, int], ClientTask]) -> Any:
-        """Begins a call and awaits its result; cancelling the coroutine cancels the call."""
+    async def call(self, begin: Callable[[ClientMailbox, int], ClientTask | None]) -> Any:
+        """Begins a call and awaits its result, `None` where none was begun; cancelling the coroutine cancels it."""
         self._last += 1
         number = self._last
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -33,7 +33,7 @@ class AsyncioBridge:
         task: ClientTask | None = None
         try:
             task = begin(self._mailbox, number)
-            return await future
+            return None if task is None else await future
         except asyncio.CancelledError:
             if task is not None:
                 task.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -168,6 +169,8 @@ class Coroutines:
         self._bodies = bodies
         self._free = threading.Semaphore(concurrency)
         self._senders = ThreadPoolExecutor(concurrency, "alipes-send")  # it starts a thread when one is needed
+        self._begun: deque[tuple[InferenceRequest, InferenceResponseSender, Ask, Callable[..., Any]]] = deque()
+        self._is_woken = False
         self._running: dict[asyncio.Task[None], InferenceResponseSender] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="alipes-coroutines", daemon=True)
@@ -188,7 +191,11 @@ class Coroutines:
         """Has a coroutine answer a request later, beside the others."""
         sender = request.get_response_sender()
         self._free.acquire()
-        self._loop.call_soon_threadsafe(self._start, request, sender, ask, function)
+        self._begun.append((request, sender, ask, function))
+        # A wake-up costs more than what it is for, so one is for all that have come until the loop looks.
+        if not self._is_woken:
+            self._is_woken = True
+            self._loop.call_soon_threadsafe(self._start_all)
 
     def close(self) -> None:
         """Cancels what still runs."""
@@ -205,6 +212,11 @@ class Coroutines:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    def _start_all(self) -> None:
+        self._is_woken = False  # before the look: what comes after it wakes the loop again
+        while self._begun:
+            self._start(*self._begun.popleft())
 
     def _start(
         self, request: InferenceRequest, sender: InferenceResponseSender, ask: Ask, function: Callable[..., Any]
