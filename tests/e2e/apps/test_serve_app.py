@@ -240,7 +240,7 @@ def test_an_app_and_a_folder_of_models_are_served_together(
     ("text", "said"),
     [
         ("import no_such_module\n", "No module named 'no_such_module'"),
-        ("x = 1\n", "write @alipes.model above a function or a class"),
+        ("x = 1\n", "and broken.py has none: write it above one"),
         ("def broken(:\n", "line 1"),
         ("raise SystemExit(3)\n", "SystemExit: 3"),
         ("import os\nos._exit(3)\n", "ended with exit code 3"),
