@@ -50,6 +50,7 @@ def narrow(x: Annotated[np.ndarray, np.float32, (2,)]) -> Annotated[np.ndarray, 
     return x
 """
 
+# Each function is a process: tests that start servers of their own name the one that they call.
 TRANSFORMER = """
 import alipes
 import numpy as np
@@ -227,7 +228,7 @@ def test_a_predictor_that_dies_is_named_and_found_again(
     file = folder / "predictor_app.py"
     first = serve(file, *words, environment=fresh_notes.environment)
     health = "--enable_predictor_health_check"
-    transformer = serve(folder / "transformer_app.py", *flags(first, protocol), health)
+    transformer = serve(f"{folder}/transformer_app.py:shift", *flags(first, protocol), health)
     assert call(transformer, "shift", [1.0]).document == [4.0]
     ready = f"http://{transformer.http}/v2/models/shift/ready"
     until(lambda: ask(ready).status == 200)
@@ -243,8 +244,8 @@ def test_a_predictor_that_dies_is_named_and_found_again(
 
 
 def test_a_predictor_that_dies_while_it_computes_ends_the_call(serve: Serve, folder: Path, fresh_notes: Notes) -> None:
-    predictor = serve(folder / "predictor_app.py", environment=fresh_notes.environment)
-    transformer = serve(folder / "transformer_app.py", *flags(predictor, "grpc-v2"))
+    predictor = serve(f"{folder}/predictor_app.py:patient", environment=fresh_notes.environment)
+    transformer = serve(f"{folder}/transformer_app.py:waits", *flags(predictor, "grpc-v2"))
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as threads:
@@ -278,9 +279,9 @@ def test_transformer_and_predictor_are_parts_of_one_trace(serve: Serve, folder: 
     trace, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     with Collector() as collector:
         tracing = traced_at(collector)
-        predictor = serve(folder / "predictor_app.py", *tracing, environment=notes.environment)
+        predictor = serve(f"{folder}/predictor_app.py:double", *tracing, environment=notes.environment)
         for protocol in ("v2", "grpc-v2"):
-            transformer = serve(folder / "transformer_app.py", *tracing, *flags(predictor, protocol))
+            transformer = serve(f"{folder}/transformer_app.py:shift", *tracing, *flags(predictor, protocol))
             collector.spans.clear()
             # The first call asks for the predictor's metadata, which is no request.
             for _ in range(2):
@@ -299,9 +300,9 @@ def test_headers_that_are_forwarded_to_models_continue_a_trace(serve: Serve, fol
     trace = "0af7651916cd43dd8448eb211c80319c"
     with Collector() as collector:
         tracing = traced_at(collector)
-        predictor = serve(folder / "predictor_app.py", *tracing, environment=notes.environment)
+        predictor = serve(f"{folder}/predictor_app.py:double", *tracing, environment=notes.environment)
         pattern = "--http-header-forward-pattern=^traceparent$"
-        transformer = serve(folder / "transformer_app.py", *flags(predictor, "grpc-v2"), pattern)
+        transformer = serve(f"{folder}/transformer_app.py:shift", *flags(predictor, "grpc-v2"), pattern)
         with alipes.Client(f"http://{transformer.http}") as client:
             headers = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
             client.infer("shift", {"instances": np.array([1.0])}, headers=headers)
@@ -313,8 +314,8 @@ def test_a_call_of_v1_continues_its_trace_by_itself(serve: Serve, folder: Path, 
     trace = "0af7651916cd43dd8448eb211c80319c"
     with Collector() as collector:
         tracing = traced_at(collector)
-        predictor = serve(folder / "predictor_app.py", *tracing, environment=notes.environment)
-        transformer = serve(folder / "transformer_app.py", *flags(predictor, "v2"))
+        predictor = serve(f"{folder}/predictor_app.py:double", *tracing, environment=notes.environment)
+        transformer = serve(f"{folder}/transformer_app.py:documents", *flags(predictor, "v2"))
         url = f"http://{transformer.http}/v1/models/documents:predict"
         headers = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
         assert ask(url, {"instances": [{"x": 1.0}]}, **headers).document == {"predictions": [2.0]}
