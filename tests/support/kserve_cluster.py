@@ -85,7 +85,7 @@ def _push(name: str, cache: Path, *words: str) -> str:
     """Makes an image without models and pushes it; its name."""
     done = alipes_process(
         *("deploy", "image", f"--push={name}", "--plain-http", *words),
-        environment={"XDG_CACHE_HOME": str(cache), "PYTHONPATH": f"{ROOT / 'python'}:{_INITIALIZER}"},
+        environment={"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(_INITIALIZER)},
     )
     assert done.code == 0, done.err
     return name
