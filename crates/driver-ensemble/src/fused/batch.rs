@@ -1,6 +1,7 @@
 //! One batch on its way through all steps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -159,6 +160,7 @@ impl Batch {
             Why::Refused(errors) => errors,
             Why::Failed(error) => vec![error; batched.len()],
         };
+        way.record_steps(&batched, ran);
         let now = alipes_clock::now();
         for (one, mut error) in batched.into_iter().zip(errors) {
             way.record_inner(&one, ran, Some(step));
@@ -174,6 +176,7 @@ impl Batch {
 /// Records requests that have come through all steps. Before the answers leave, so that statistics read after an answer
 /// include it.
 fn record(way: &Way<'_>, batched: &[BatchedRequest], ran: &[Ran]) {
+    way.record_steps(batched, ran);
     let now = alipes_clock::now();
     let spent = |request: &Pending| (request.checked.rows, now.duration_since(request.arrived));
     let statistics = &way.model.statistics;
@@ -205,6 +208,29 @@ impl Way<'_> {
         inner.map(|inner| &*self.parts[inner.member]).chain([self.model])
     }
 
+    /// Records the steps that were run in the statistics of their models: those that took a request by itself, and
+    /// those that took them together.
+    fn record_steps(&self, batched: &[BatchedRequest], together: &[Ran]) {
+        for one in batched {
+            one.ran.iter().enumerate().for_each(|(number, ran)| self.record_step(number, slice::from_ref(one), ran));
+        }
+        let numbers = self.plan.alone..;
+        numbers.zip(together).for_each(|(number, ran)| self.record_step(number, batched, ran));
+    }
+
+    fn record_step(&self, number: usize, batched: &[BatchedRequest], ran: &Ran) {
+        let statistics = &self.claim(&self.plan.steps[number]).model.statistics;
+        let came = batched.iter().map(|one| one.came_to(number, ran.began));
+        let waited = came.clone().map(|came| ran.began.duration_since(came));
+        let spent = came.map(|came| ran.ended.duration_since(came));
+        if statistics.wants_first_responses() {
+            spent.clone().for_each(|spent| statistics.first_response(spent));
+        }
+        let (rows, requests) = (rows_of(batched), batched.len() as u64);
+        let execution = Execution { batch_size: rows, rows, requests, times: ran.times };
+        statistics.executed(&execution, waited, spent);
+    }
+
     /// Records what has become of the ensembles that are steps, before the ensemble itself is.
     fn record_inner(&self, one: &BatchedRequest, ran: &[Ran], failed: Option<usize>) {
         for inner in &self.plan.inner {
@@ -221,7 +247,7 @@ impl Way<'_> {
             let began = one.ran.last().map_or(self.claimed_at, |before| before.ended);
             let inputs: Views<'_> = one.request.checked.inputs.iter().map(|input| self.view(input)).collect();
             let buffers = Buffers { made: &mut *made, outputs: &mut *outputs };
-            let ran = self.run_step(number, std::slice::from_ref(one), &inputs, buffers, began)?;
+            let ran = self.run_step(number, slice::from_ref(one), &inputs, buffers, began)?;
             drop(inputs);
             one.ran.push(ran);
             let tensors = self.plan.steps[number].makes.iter();
@@ -256,7 +282,8 @@ impl Way<'_> {
         Member { index: input.index, datatype, shape: &input.shape, data: &input.data }
     }
 
-    /// Runs a step and records it in the statistics of its model.
+    /// Runs a step. Statistics of its model count it once it is known what becomes of the requests: those that are left
+    /// to another thread go through all steps again, and count once.
     fn run_step(
         &self,
         number: usize,
@@ -282,29 +309,18 @@ impl Way<'_> {
         let computed = compute(claim, rows, step, &views, outputs);
         drop(views);
         let ended = alipes_clock::now();
-        // With the request itself to the first step, to the others when those before had run.
-        let came = |one: &BatchedRequest| match one.ran.last() {
-            _ if number == 0 => one.request.arrived,
-            Some(before) if number <= self.plan.alone => before.ended,
-            _ => began,
-        };
-        let waited = batched.iter().map(|one| began.duration_since(came(one)));
-        let spent = batched.iter().map(|one| ended.duration_since(came(one)));
-        if model.statistics.wants_first_responses() {
-            spent.clone().for_each(|spent| model.statistics.first_response(spent));
-        }
         let mut times = match computed {
             Ok(times) => times,
             Err(error) => {
                 outputs.clear();
-                spent.for_each(|spent| model.statistics.failed(FailureReason::Backend, spent));
+                for one in batched {
+                    let spent = ended.duration_since(one.came_to(number, began));
+                    model.statistics.failed_unanswered(FailureReason::Backend, spent);
+                }
                 return Err(Failure { step: number, why: Why::Failed(error.into()) });
             }
         };
         times.input = (ended - began).saturating_sub(times.infer);
-        let requests = batched.len() as u64;
-        let execution = Execution { batch_size: rows, rows, requests, times };
-        model.statistics.executed(&execution, waited, spent);
         model.pace.note(ended - began);
         model.pace.note_batch(ended - began, sizes);
         step.makes.iter().zip(outputs.drain(..)).for_each(|(&tensor, output)| made[tensor] = Some(output));

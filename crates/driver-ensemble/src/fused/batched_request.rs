@@ -52,6 +52,15 @@ impl BatchedRequest {
         self.made.iter().zip(&other.made).all(|((_, one), (_, other))| rest(one) == rest(other))
     }
 
+    /// When it came to a step that began then: with the request itself to the first step, to the others when those
+    /// before had run.
+    pub fn came_to(&self, step: usize, began: Instant) -> Instant {
+        match step.checked_sub(1) {
+            None => self.request.arrived,
+            Some(before) => self.ran.get(before).map_or(began, |before| before.ended),
+        }
+    }
+
     /// What the steps took that it had by itself, and those that it had with others.
     pub fn times(&self, together: &[Ran]) -> ExecutionTimes {
         total(self.ran.iter().chain(together))

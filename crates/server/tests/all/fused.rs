@@ -14,6 +14,7 @@ use alipes_runtime::cancellation::Cancellation;
 use alipes_runtime::executor::run_queue::RunQueue;
 use alipes_runtime::model::ModelVersion;
 use alipes_runtime::model::pace::Pace;
+use alipes_runtime::model::sizes::Sizes;
 use alipes_scheduler::{Decision, Why};
 use alipes_service::Service;
 use alipes_spec::ExecutionThreads;
@@ -565,6 +566,31 @@ fn where_one_model_takes_its_time_all_steps_are_run_beside_the_network() {
     });
     assert!(stage.fused_batches(0).len() > before);
     stage.assert_at_rest();
+}
+
+#[test]
+fn requests_left_to_another_thread_count_once_for_each_step() {
+    let stage = Stage::new(&[Makes::Sum(1), Makes::Sum(2)], 8, 1);
+    // Three rows were seen to be quick for the first step alone: a network thread runs it, and no further.
+    let (shape, data) = ([3, WIDTH as i64], [0; 4 * 3 * WIDTH]);
+    let view = InputView { index: 0, datatype: Datatype::Fp32, shape: &shape, data: &data };
+    stage.models[0].pace.note_batch(Duration::from_micros(1), Some(Sizes::of_views(true, 3, &[view], &[0, 1])));
+    let all: Vec<_> = stage.models.iter().chain([&stage.fused]).collect();
+    let before: Vec<_> = all.iter().map(|model| counters(model)).collect();
+    let batches = stage.fused_batches(0).len();
+    on_a_network_thread(|runtime, queue| {
+        let sent = stage.fused.submit(request(1, 3, 8), Instant::now(), Responder::unary).unwrap();
+        runtime.block_on(async {
+            let serving = tokio::spawn(Arc::clone(queue).serve());
+            assert!(tokio::time::timeout(TEST_TIMEOUT, sent).await.unwrap().unwrap().is_ok());
+            serving.abort();
+        });
+    });
+    stage.assert_at_rest();
+    assert_eq!(stage.fused_batches(0)[batches..], [(1, 3), (1, 3)], "the first step ran on both threads");
+    for (model, before) in all.iter().zip(before) {
+        assert_eq!(difference(counters(model), before), [1, 0, 0, 0, 0, 0, 3, 1, 1], "{}", model.name);
+    }
 }
 
 #[test]
