@@ -69,8 +69,9 @@ def test_an_open_loop_says_how_late_it_was(
 ) -> None:
     port = int(getattr(server, wire).rpartition(":")[2])
     seen = own.pace(port, make(tmp_path), 100.0, 0.5, wire)  # type: ignore[arg-type]
-    # The schedule has 50; what is late or left from before is some.
-    assert 0 < seen["rate"] <= 110
+    # A closed loop answers thousands in a second. The schedule has 100; answers that were due before come in addition,
+    # as many as the machine held up.
+    assert 0 < seen["rate"] < 1000
     assert 0 < seen["late_p50_us"] <= seen["late_p99_us"]
     assert seen["late_p50_us"] < seen["p50_us"] <= seen["p99_us"]
 
