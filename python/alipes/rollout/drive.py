@@ -198,8 +198,10 @@ class _Rollout:
         return self._last
 
     def _take_back(self, reason: str) -> RolloutEnd:
-        self._journal.note("taking back", reason=reason)
-        unset = self._target.take_back()
+        try:
+            self._journal.note("taking back", reason=reason)
+        finally:  # also where the disk is full
+            unset = self._target.take_back()
         more = {"unset": {name: str(error) for name, error in unset.items()}} if unset else {}
         self._journal.note(ROLLED_BACK, reason=reason, **more)
         return RolloutEnd(False, reason, self._last, self._target.servers, unset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +21,9 @@ ROLLED_BACK: Final = "rolled back"
 
 _ENDS: Final = frozenset({PROMOTED, ROLLED_BACK})
 """Events after which a rollout is over."""
+
+_FIRST_KEY: Final = "time"
+_EVENT: Final = ', "event": "'
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Journal:
         """Adds an event, on the disk when this returns."""
         if self._path is None:
             return
-        line = json.dumps({"time": round(time.time(), 3), "event": event, **more})
+        line = json.dumps({_FIRST_KEY: round(time.time(), 3), "event": event, **more})
         with self._path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
             file.flush()
@@ -67,6 +71,7 @@ class Journal:
         """
         wanted = plan.identity()
         found, resumed = self._unfinished()
+        self._drop_torn_line()
         if found is None:
             self.note("began", **wanted, servers=list(servers), tolerance=asdict(plan.tolerance))
             return None
@@ -86,6 +91,12 @@ class Journal:
         """
         return self._unfinished()[0]
 
+    def _drop_torn_line(self) -> None:
+        """Takes away a last line without its end, as a full disk leaves it: what it stands for is done again."""
+        if self._path is not None and self._path.exists():
+            with self._path.open("r+b") as file:
+                file.truncate(file.read().rfind(b"\n") + 1)
+
     def _unfinished(self) -> tuple[dict[str, Any] | None, Resumed]:
         found: dict[str, Any] | None = None
         resumed = Resumed()
@@ -103,7 +114,11 @@ class Journal:
     def _events(self) -> Iterator[dict[str, Any]]:
         if self._path is None or not self._path.exists():
             return
-        for number, line in enumerate(self._path.read_text(encoding="utf-8").splitlines(), 1):
+        text = self._path.read_text(encoding="utf-8", errors="replace")
+        *lines, last = text.split("\n")
+        if not _is_torn(last):
+            lines.append(last)
+        for number, line in enumerate(lines, 1):
             try:
                 event = json.loads(line)
                 event["event"]
@@ -114,3 +129,12 @@ class Journal:
                     hint="name another file",
                 ) from error
             yield event
+
+
+def _is_torn(last: str) -> bool:
+    """Whether what follows the last end of a line is nothing, or the beginning of an event."""
+    before_event = re.match(rf'\{{"{_FIRST_KEY}": [\d.]*', last)
+    if before_event is None:
+        return f'{{"{_FIRST_KEY}": '.startswith(last)
+    rest = last[before_event.end() :]
+    return rest.startswith(_EVENT) or _EVENT.startswith(rest)

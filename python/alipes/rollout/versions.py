@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
@@ -19,6 +20,9 @@ __all__ = ["run_rollout"]
 _RETURN_TRIES: Final = 6
 """Attempts to give the stable version all requests again at one server: by default half a minute, for one that starts
 anew."""
+
+_RETURN_PAUSE_S: Final = 5.0
+"""The longest pause between two of them: who has stopped a rollout waits for its end."""
 
 
 def run_rollout(
@@ -68,7 +72,7 @@ class _WeighedVersions:
             if not state.failures and all(self._is_divided(split, share) for split in state.splits.values()):
                 self._divided = set(state.splits)
                 return None
-        failures = self._insist(lambda only: self._set(share, only), MOST_MISSED, may_pass)
+        failures = self._insist(lambda only: self._set(share, only), MOST_MISSED, may_pass, self._wait)
         self._divided = set(self._servers.addresses)
         return f"not every server has the weights of {share:g} %: {named(failures)}" if failures else None
 
@@ -80,7 +84,11 @@ class _WeighedVersions:
 
     def promote(self) -> str | None:
         """Gives the candidate all requests; why it cannot, or `None`."""
-        failures = self._insist(lambda only: self._servers.promote(self._plan.candidate, only), MOST_MISSED, may_pass)
+
+        def give(only: Collection[str]) -> dict[str, AlipesError]:
+            return self._servers.promote(self._plan.candidate, only)
+
+        failures = self._insist(give, MOST_MISSED, may_pass, self._wait)
         ours = {name: error for name, error in failures.items() if name in self._divided}
         return f"not every server could be given version {self._plan.candidate}: {named(ours)}" if ours else None
 
@@ -88,7 +96,7 @@ class _WeighedVersions:
         def give(only: Collection[str]) -> dict[str, AlipesError]:
             return self._servers.divide({self._plan.stable: 1}, None, None, only)
 
-        return self._insist(give, _RETURN_TRIES, lambda _: True)
+        return self._insist(give, _RETURN_TRIES, lambda _: True, self._sleep)
 
     def _set(self, share: float, only: Collection[str]) -> dict[str, AlipesError]:
         plan = self._plan
@@ -128,15 +136,23 @@ class _WeighedVersions:
         attempt: Callable[[Collection[str]], dict[str, AlipesError]],
         tries: int,
         may_repeat: Callable[[AlipesError], bool],
+        wait: Callable[[], None],
     ) -> dict[str, AlipesError]:
         """Makes a call at all servers, and again at those that failed; the errors of the last attempt."""
         failures = attempt(self._servers.addresses)
         for _ in range(tries - 1):
             if not failures or not all(map(may_repeat, failures.values())):
                 break
-            self._stop.wait(self._plan.look_s)
+            wait()
             failures = attempt(tuple(failures))
         return failures
+
+    def _wait(self) -> None:
+        self._stop.wait(self._plan.look_s)
+
+    def _sleep(self) -> None:
+        """Waits although the rollout is stopped: a server that starts anew needs the time."""
+        time.sleep(min(self._plan.look_s, _RETURN_PAUSE_S))
 
 
 def _weighed(weights: Mapping[int, int]) -> dict[int, int]:

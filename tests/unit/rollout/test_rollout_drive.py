@@ -12,7 +12,8 @@ from alipes.cli.rollout import stable_version
 from alipes.cli.rollout_options import share_of
 from alipes.cli.rollout_view import end_of
 from alipes.errors import ConfigError, TransportError
-from alipes.rollout import Journal, Look, RolloutPlan, Tolerance, run_rollout
+from alipes.rollout import Journal, Look, RolloutPlan, Tolerance, run_rollout, versions
+from alipes.rollout.journal import Resumed
 from alipes.types import Shadow, TrafficSplit
 from support.fake_versions import Versions
 
@@ -80,6 +81,36 @@ def test_a_rollout_that_is_stopped_or_cannot_begin_rolls_back() -> None:
     )
 
 
+def test_a_full_disk_gives_all_requests_back(tmp_path: Path) -> None:
+    server, path = Versions(), tmp_path / "journal.jsonl"
+
+    def fill(_: Look) -> None:
+        path.unlink()
+        path.symlink_to("/dev/full")
+
+    with pytest.raises(OSError, match="No space left"):
+        run_rollout(server, plan(), journal=Journal(path), watch=fill)
+    assert server.weights[-1] == {1: 1}
+
+
+def test_a_stopped_rollout_waits_for_a_server_that_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, server, pauses = threading.Event(), Versions(), list[float]()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            server.error = None
+
+    def look(_: Look) -> None:
+        server.error = TransportError("gone")
+        stop.set()
+
+    monkeypatch.setattr(versions.time, "sleep", pause)
+    end = run_rollout(server, plan(look_s=0.5, step_s=10), watch=look, stop=stop)
+    assert (end.promoted, end.unset, pauses) == (False, {}, [0.5, 0.5])
+    assert server.weights[-1] == {1: 1}
+
+
 def test_a_rollout_that_was_broken_off_goes_on_at_its_step(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     journal = Journal(path)
@@ -103,6 +134,33 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
     path.write_text("[1]\n")
     with pytest.raises(ConfigError, match="line 1: this is no journal of a rollout"):
         Journal(path).begin(plan())
+
+
+@pytest.mark.parametrize("kept", [1, 12, 40])
+def test_a_line_that_a_full_disk_has_torn_is_dropped(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "journal.jsonl"
+    journal = Journal(path)
+    journal.begin(plan())
+    journal.note("step", share=1)
+    whole = path.read_text()
+    journal.note("step", share=50)
+    path.write_text(path.read_text()[: len(whole) + kept])
+    assert Journal(path).begin(plan()) == Resumed(1)
+    assert path.read_text() == whole
+    assert run_rollout(Versions(), plan(), journal=Journal(path)).promoted
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()][-1] == "promoted"
+
+
+NO_JOURNALS = [b"weights", b"\x08\x00\xff", b'{"time": 1, "event": "began"}\nweights', b'{"time": 1}']
+
+
+@pytest.mark.parametrize("content", NO_JOURNALS)
+def test_a_file_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="this is no journal of a rollout"):
+        Journal(path).begin(plan())
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("steps", [(), (-1,), (0.001,), (0, 0), (5, 5), (50, 10), (100,)])
