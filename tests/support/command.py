@@ -7,7 +7,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -56,7 +56,7 @@ def alipes(*arguments: str, text: str | bytes = "", folder: Path | None = None) 
         contextlib.redirect_stderr(err),
         contextlib.chdir(folder or Path.cwd()),
         mock.patch.object(sys, "stdin", source),
-        mock.patch.dict(os.environ, _environment(), clear=True),
+        _as_at_a_shell(),
     ):
         code = main(arguments)
     return Done(code, out.getvalue(), err.getvalue())
@@ -89,6 +89,23 @@ def check_readable(done: Done) -> None:
     assert all(len(line) <= 80 or len(line.split()) == 1 for line in lines), done.err
     assert "\x1b" not in done.err
     assert "Traceback" not in done.err
+
+
+@contextlib.contextmanager
+def _as_at_a_shell() -> Iterator[None]:
+    """Changes only those variables that differ: other threads of the test read the environment meanwhile."""
+    before = dict(os.environ)
+    try:
+        _set_environment(_environment())
+        yield
+    finally:
+        _set_environment(before)
+
+
+def _set_environment(wanted: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    os.environ.update(wanted.items() - os.environ.items())
 
 
 def _environment() -> dict[str, str]:

@@ -22,7 +22,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from support.checkout import ROOT
 from support.ports import free_ports
@@ -201,7 +201,7 @@ class ControlPlane:
         until = time.monotonic() + TIMEOUT_S
         while True:
             try:
-                with urlopen(request, timeout=TIMEOUT_S, context=self._trust) as response:
+                with self._opener.open(request, timeout=TIMEOUT_S) as response:
                     content = response.read()
             except HTTPError as error:
                 with error:  # it holds the connection
@@ -426,6 +426,11 @@ class ControlPlane:
 
     def _log(self, program: str) -> Path:
         return self.folder / f"{program}.log"
+
+    @cached_property
+    def _opener(self) -> OpenerDirector:
+        # Without proxies, which are read from the environment: a command in this process may be changing that.
+        return build_opener(ProxyHandler({}), HTTPSHandler(context=self._trust))
 
     @cached_property
     def _trust(self) -> ssl.SSLContext:

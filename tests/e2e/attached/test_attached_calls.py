@@ -23,7 +23,8 @@ def test_quick_calls_are_claimed_together() -> None:
 
     model = AttachedModel("echo", {"parameters": {"endpoint": {"string_value": json.dumps({})}}}, [execute])
     seen = threading.Event()
-    with Attachment([model], **LOCAL) as attachment:
+    # A worker with little memory gets one call at a time.
+    with Attachment([model], worker_memory="full", **LOCAL) as attachment:
 
         def call() -> None:
             while not seen.is_set():
