@@ -14,7 +14,7 @@ from support.models import add_model, times
 from support.scripted_latency import ScriptedLatency
 from support.server import ServerProcess
 
-SHORT = Measuring(window_s=0.25, warm_up_s=0.03)
+SHORT = Measuring(window_s=0.5, warm_up_s=0.03)
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def server(serve_module: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ser
     add_text_model(repository, "wordpiece", "wordpiece", model={"max_input_chars_per_word": 1000})
     add_model(repository, "powers", powers(), config=POWERS)
     add_model(repository, "busy", busy(64))
-    return serve_module(repository, "--turn-clock=cpu").wait_until_started()
+    return serve_module(repository, "--turn-clock=cpu", "--execution-threads=measured").wait_until_started()
 
 
 def long_turns(server: ServerProcess) -> float:
