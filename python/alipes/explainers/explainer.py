@@ -77,9 +77,10 @@ class Explainer(ABC):
         """
         if not 0 < len(inputs) <= MOST_INSTANCES:
             raise InvalidArgument(f"expected 1 to {MOST_INSTANCES} instances to explain, got {len(inputs)}")
+        checked = self._checked(inputs)
+        self.prepare()  # before the time runs
         meter = Meter(self.limits)
         evaluator = Evaluator(self._source, meter, self._batch_size)
-        checked = self._checked(inputs)
         try:
             predictions = evaluator(checked)
         except LimitReached:
