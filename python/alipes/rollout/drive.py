@@ -143,13 +143,9 @@ class _Rollout:
         if resumed.reason is not None:
             return self._take_back(resumed.reason)
         try:
-            for share in self._plan.steps:
-                if resumed.share is not None and share < resumed.share:
-                    continue
-                reason = self._step(share, resumed=share == resumed.share)
-                if reason is not None:
-                    return self._take_back(reason)
-            reason = self._target.promote()
+            reason = self._steps(resumed)
+            if reason is None:
+                reason = self._target.promote()
         except BaseException as error:
             self._take_back(f"the rollout was broken off: {error!r}")
             raise
@@ -157,6 +153,15 @@ class _Rollout:
             return self._take_back(reason)
         self._journal.note(PROMOTED)
         return RolloutEnd(True, "no comparison found the candidate worse", self._last, self._target.servers)
+
+    def _steps(self, resumed: Resumed) -> str | None:
+        """All steps from where the rollout goes on; why the candidate is to be taken back, or `None`."""
+        for share in self._plan.steps:
+            if resumed.share is not None and share < resumed.share:
+                continue
+            if (reason := self._step(share, resumed=share == resumed.share)) is not None:
+                return reason
+        return None
 
     def _step(self, share: float, *, resumed: bool) -> str | None:
         """One step; why the candidate is to be taken back, or `None`."""
